@@ -1,0 +1,1 @@
+"""Dayshift: an honest workplace for agents to train in."""

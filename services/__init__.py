@@ -1,0 +1,1 @@
+"""Dayshift's services: one kernel, one folder per product, one control plane."""

@@ -1,0 +1,1 @@
+"""The CRM: what a sales agent works in."""

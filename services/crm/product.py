@@ -1,0 +1,29 @@
+"""The CRM, declared."""
+
+from services.crm.checks import checks
+from services.crm.errors import render
+from services.crm.routes import router
+from services.crm.tables import schema
+from services.kernel.product import BenchCall, Product
+
+product = Product(
+    name="crm",
+    title="CRM API",
+    version="3.0",
+    port=8701,
+    schema=schema,
+    router=router,
+    render=render,
+    checks=checks,
+    mint=lambda secret: f"pat-na1-{secret}",
+    bench={
+        "contact by id": BenchCall("GET", "/crm/v3/objects/contacts/{contacts}", bar=2.5),
+        "list of 25 contacts": BenchCall("GET", "/crm/v3/objects/contacts?limit=25"),
+        "update a contact": BenchCall(
+            "PATCH", "/crm/v3/objects/contacts/{contacts}", {"properties": {"phone": "+1 415 555 {n}"}}, bar=4.0
+        ),
+        "create a contact": BenchCall(
+            "POST", "/crm/v3/objects/contacts", {"properties": {"email": "ann{n}@corvane.eu", "firstname": "Ann"}}
+        ),
+    },
+)

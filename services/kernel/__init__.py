@@ -1,0 +1,1 @@
+"""What every product shares; knows no product."""

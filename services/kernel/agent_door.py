@@ -1,0 +1,301 @@
+"""The agent's door: credential → episode → its fork, in order, one request = one savepoint."""
+
+import asyncio
+import hashlib
+import time
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.kernel import credentials
+from services.kernel.answers import Answer
+from services.kernel.episodes import Episode, Episodes, KeptAnswer, Step
+from services.kernel.errors import (
+    BodyTooLarge,
+    Failure,
+    KeyReused,
+    MalformedRequest,
+    RateLimited,
+    Refusal,
+    Unauthenticated,
+    Unavailable,
+)
+from services.kernel.faults import Fault, FaultKind
+from services.kernel.product import Circumstance
+from services.kernel.telemetry import Telemetry
+
+REVISION_HEADER = b"x-data-revision"
+_KEY_HEADER = b"idempotency-key"
+_LONGEST_KEY = 255
+_OPEN_PATHS = frozenset({"/openapi.json"})
+_SPEAK_FIRST = frozenset({FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE, FaultKind.DROPPED})
+_CUT = frozenset({FaultKind.DROPPED, FaultKind.TIMEOUT_AFTER_COMMIT})
+_NO_ANSWER = Answer(0, b"")
+
+
+class Dropped(Exception):
+    """The planned end of a connection without an answer."""
+
+
+class AgentDoor:
+    """Pure ASGI around a product's FastAPI app."""
+
+    def __init__(self, app: ASGIApp, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
+        self._app = app
+        self._episodes = episodes
+        self._product = episodes.product
+        self._telemetry = telemetry
+        self._body_limit = body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        try:
+            episode = self._enter(scope)
+            body = await self._read(scope, receive)
+        except Refusal as refusal:
+            answer = self._product.render(refusal, _outside(scope))
+            await _send(answer, send)
+            return
+        async with episode.lock:
+            answer = await self._answer(episode, scope, body)
+        if answer is None:
+            _drop(scope)
+            return
+        await _send(answer, send)
+
+    def _enter(self, scope: Scope) -> Episode:
+        credential = credentials.presented(scope["headers"], self._product.forms)
+        episode = None if credential is None else self._episodes.by_credential(credential)
+        if episode is None:
+            raise Unauthenticated
+        return episode
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        declared = _header(scope, b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > self._body_limit:
+            raise BodyTooLarge
+        chunks: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise MalformedRequest("The request ended before its body did.")
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > self._body_limit:
+                raise BodyTooLarge
+            more = message.get("more_body", False)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _answer(self, episode: Episode, scope: Scope, body: bytes) -> Answer | None:
+        """None stands for a connection cut by plan."""
+        # A request may have waited for the lock while the episode ended: fence here, not at the door's step.
+        if episode.closed or episode.spent:
+            return self._product.render(Unauthenticated(), _inside(episode, scope))
+        try:
+            claim = Claim.of(scope, body)
+            if claim is not None and (kept := episode.answers.get(claim.key)) is not None:
+                return self._again(episode, scope, body, claim, kept)
+        except Refusal as refusal:
+            return self._product.render(refusal, _inside(episode, scope))
+        return await self._first(episode, scope, body, claim)
+
+    async def _first(self, episode: Episode, scope: Scope, body: bytes, claim: "Claim | None") -> Answer | None:
+        started = time.perf_counter()
+        episode.steps += 1
+        episode.world.clock.tick()
+        fault = episode.plan.strike(episode.steps)
+        answer = await self._under(fault, episode, scope, body)
+        if claim is not None and answer.status < 500 and not _speaks_first(fault):
+            episode.remember(claim.key, KeptAnswer(claim.request, answer))
+        self._record(episode, scope, body, answer, fault, claim, time.perf_counter() - started)
+        if fault is None or fault.kind not in _CUT:
+            return answer
+        await asyncio.sleep(fault.seconds)
+        return None
+
+    async def _under(self, fault: Fault | None, episode: Episode, scope: Scope, body: bytes) -> Answer:
+        if fault is None:
+            return await self._serve(episode, scope, body)
+        episode.faults.append(fault)
+        self._telemetry.fault_injected(fault.kind)
+        if fault.kind is FaultKind.DELAY:
+            await asyncio.sleep(fault.seconds)
+        if fault.kind is FaultKind.DROPPED:
+            return _NO_ANSWER
+        if _speaks_first(fault):
+            return self._product.render(_planned(fault, episode.plan.rates.retry_after), _inside(episode, scope))
+        return await self._serve(episode, scope, body)
+
+    async def _serve(self, episode: Episode, scope: Scope, body: bytes) -> Answer:
+        world = episode.world
+        captured = _Captured()
+        scope["world"] = world
+        scope["circumstance"] = _inside(episode, scope)
+        world.actor = "agent"
+        try:
+            with self._telemetry.span(f"{scope['method']} {scope['path']}"):
+                world.begin()
+                await self._app(scope, _replay(body), captured.send)
+                answer = captured.answer()
+                if answer.status < 400:
+                    world.keep()
+                else:
+                    world.undo()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is ours and not the agent's
+            return self._broke(episode, scope, error)
+        finally:
+            world.actor = "house"
+        return self._dressed(episode, answer)
+
+    def _broke(self, episode: Episode, scope: Scope, error: Exception) -> Answer:
+        cause = f"{type(error).__name__} in {_operation(scope)}: {error}"
+        episode.break_down(cause)
+        self._telemetry.broke(episode.id, cause)
+        try:
+            episode.world.undo()
+        except Exception:  # noqa: BLE001 - a fork that cannot undo is void; the cause is recorded already
+            self._episodes.close(episode)
+        return self._product.render(Failure(), _inside(episode, scope))
+
+    def _again(self, episode: Episode, scope: Scope, body: bytes, claim: "Claim", kept: KeptAnswer) -> Answer:
+        if kept.request != claim.request:
+            raise KeyReused
+        self._record(episode, scope, body, kept.answer, None, claim, 0.0, replayed=True)
+        return kept.answer
+
+    def _dressed(self, episode: Episode, answer: Answer) -> Answer:
+        """Revision and the product's own headers, on every answer that the world gave."""
+        world = episode.world
+        extra = [(REVISION_HEADER, b"%d" % world.revision), (b"date", _http_date(world.clock.now_ms()))]
+        extra += [(name.lower().encode(), value.encode()) for name, value in self._product.headers(world).items()]
+        return Answer(answer.status, answer.body, (*answer.headers, *extra))
+
+    def _record(
+        self,
+        episode: Episode,
+        scope: Scope,
+        body: bytes,
+        answer: Answer,
+        fault: Fault | None,
+        claim: "Claim | None",
+        seconds: float,
+        *,
+        replayed: bool = False,
+    ) -> None:
+        operation = _operation(scope)
+        episode.record(
+            Step(
+                operation=operation,
+                method=scope["method"],
+                path=scope["path"],
+                query=scope["query_string"].decode("latin-1"),
+                body=body,
+                answer=answer,
+                revision=episode.world.revision,
+                clock_ms=episode.world.clock.now_ms(),
+                fault=fault,
+                milliseconds=seconds * 1000,
+                key=None if claim is None else claim.key,
+                replayed=replayed,
+            )
+        )
+        self._telemetry.answered(episode.id, operation, answer.status, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An Idempotency-Key and the request that it stands for."""
+
+    key: str
+    request: bytes
+
+    @classmethod
+    def of(cls, scope: Scope, body: bytes) -> "Claim | None":
+        value = _header(scope, _KEY_HEADER)
+        if value is None:
+            return None
+        if not 0 < len(value) <= _LONGEST_KEY:
+            raise MalformedRequest(f"An Idempotency-Key has 1 to {_LONGEST_KEY} characters.")
+        said = b"\x1f".join((scope["method"].encode(), scope["path"].encode(), scope["query_string"], body))
+        return cls(value.decode("latin-1"), hashlib.sha256(said).digest())
+
+
+class _Captured:
+    """Collects what the inner app sends: an answer leaves only after its writes are kept."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body = b""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = list(message.get("headers", ()))
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+
+    def answer(self) -> Answer:
+        if not self.status:
+            raise RuntimeError("the route gave no answer")
+        kept = tuple((name, value) for name, value in self.headers if name != b"content-length")
+        return Answer(self.status, self.body, kept)
+
+
+def _replay(body: bytes) -> Receive:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+def _planned(fault: Fault, retry_after: int) -> Refusal:
+    return RateLimited(retry_after) if fault.kind is FaultKind.RATE_LIMITED else Unavailable(retry_after)
+
+
+def _speaks_first(fault: Fault | None) -> bool:
+    """Whether the fault answers instead of the product, before anything is done."""
+    return fault is not None and fault.kind in _SPEAK_FIRST
+
+
+def _drop(scope: Scope) -> None:
+    """Cut the wire where the server lets us; elsewhere (in-process transports) say so by raising."""
+    cut = scope.get("extensions", {}).get("dayshift.cut")
+    if cut is None:
+        raise Dropped
+    cut()
+
+
+async def _send(answer: Answer, send: Send) -> None:
+    length = (b"content-length", b"%d" % len(answer.body))
+    headers = answer.headers if answer.status == 204 else (*answer.headers, length)
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def _header(scope: Scope, name: bytes) -> bytes | None:
+    return next((value for key, value in scope["headers"] if key == name), None)
+
+
+def _operation(scope: Scope) -> str:
+    route: Any = scope.get("route")
+    return getattr(route, "operation_id", None) or "unrouted"
+
+
+def _outside(scope: Scope) -> Circumstance:
+    return Circumstance(request=0, method=scope["method"], path=scope["path"], now_ms=0)
+
+
+def _inside(episode: Episode, scope: Scope) -> Circumstance:
+    return Circumstance(episode.steps, scope["method"], scope["path"], episode.world.clock.now_ms())
+
+
+def _http_date(ms: int) -> bytes:
+    return formatdate(ms / 1000, usegmt=True).encode()

@@ -1,0 +1,42 @@
+"""An episode's own time."""
+
+from datetime import UTC, datetime, timedelta
+
+TICK_MS = 1_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    """Time that moves by a fixed tick per request and by `advance`, never by itself."""
+
+    __slots__ = ("_ms",)
+
+    def __init__(self, start_ms: int) -> None:
+        self._ms = start_ms
+
+    def now_ms(self) -> int:
+        return self._ms
+
+    def now(self) -> datetime:
+        return moment(self._ms)
+
+    def tick(self) -> None:
+        self._ms += TICK_MS
+
+    def advance_to(self, ms: int) -> None:
+        if ms < self._ms:
+            raise ValueError(f"time does not run backwards: {ms} is before {self._ms}")
+        self._ms = ms
+
+
+def moment(ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
+def milliseconds(when: datetime) -> int:
+    return round((when - _EPOCH) / timedelta(milliseconds=1))
+
+
+def iso(ms: int) -> str:
+    """ISO-8601 with milliseconds and a Z, as the imitated products print it."""
+    return moment(ms).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"

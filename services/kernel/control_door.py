@@ -1,0 +1,320 @@
+"""The harness's door of a product: open, plant, verify, diff, advance, close."""
+
+import base64
+import hmac
+import secrets
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.kernel import checks
+from services.kernel.answers import Json
+from services.kernel.changes import Change, net
+from services.kernel.episodes import Episode, EpisodeExists, Episodes, Opening, Step, UnknownEpisode, UnknownWorld
+from services.kernel.product import Product
+from services.kernel.telemetry import Telemetry
+from services.kernel.template import TemplateTouched
+
+
+class Strict(BaseModel):
+    """A message that takes no field it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlantedRow(Strict):
+    """One row of the trouble; `row` is None where a row must go."""
+
+    table: str
+    key: int | str
+    row: dict[str, Any] | None
+
+
+class OpenMessage(Strict):
+    """Open an episode here, with its trouble planted."""
+
+    episode_id: str = Field(min_length=1, max_length=100)
+    credential: str = Field(min_length=8, max_length=200, repr=False)
+    seed: int
+    world: str
+    faults: str = "none"
+    steps: int | None = Field(default=None, ge=0)
+    leased: bool = True
+    planted: list[PlantedRow] = []
+    counters: dict[str, int] = {}
+
+
+class AdvanceMessage(Strict):
+    """Move the clock to this time and let fall due what does."""
+
+    to_ms: int
+
+
+class AskedCheck(Strict):
+    """A question for this product's world."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class VerifyMessage(Strict):
+    """All questions of a task to this product."""
+
+    checks: list[AskedCheck]
+
+
+class ControlDoor:
+    """Lets in whoever holds the door's secret; everybody else learns nothing, not even which paths exist."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] != "/health" and not self._admits(scope):
+            await _refused(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _admits(self, scope: Scope) -> bool:
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        return hmac.compare_digest(given, self._expected)
+
+
+_refused = Response(status_code=401)
+
+
+class House:
+    """One product process behind its door: what control may ask of it."""
+
+    def __init__(self, product: Product, episodes: Episodes, telemetry: Telemetry) -> None:
+        self.product = product
+        self.episodes = episodes
+        self.telemetry = telemetry
+        # Tells a restarted process from the one that held the episodes.
+        self.instance = secrets.token_hex(8)
+        self.fatal: str | None = None
+
+    async def open(self, message: OpenMessage) -> dict[str, Any]:
+        episode = self.episodes.open(
+            Opening(
+                id=message.episode_id,
+                credential=message.credential,
+                seed=message.seed,
+                world=message.world,
+                faults=message.faults,
+                steps=message.steps,
+                leased=message.leased,
+            )
+        )
+        try:
+            self._plant(episode, message)
+        except BaseException:
+            self.episodes.close(episode)
+            raise
+        return self.state(episode)
+
+    def _plant(self, episode: Episode, message: OpenMessage) -> None:
+        world = episode.world
+        world.actor = "house"
+        for planted in message.planted:
+            table = self.product.table(planted.table)
+            if planted.row is None:
+                world.remove(table, planted.key, "planted")
+            else:
+                world.save(table, planted.row, "planted")
+        for kind, used in message.counters.items():
+            world.ids.reserve(kind, used)
+        episode.planted = world.revision
+
+    async def advance(self, episode: Episode, to_ms: int) -> dict[str, Any]:
+        async with episode.lock:
+            world = episode.world
+            if to_ms > world.clock.now_ms():
+                before = world.revision
+                world.actor = "time"
+                world.begin()
+                try:
+                    self.product.advance(world, to_ms)
+                except BaseException as error:
+                    world.undo()
+                    episode.break_down(f"{type(error).__name__} while time passed: {error}")
+                    self.telemetry.broke(episode.id, episode.broken or "")
+                    raise
+                world.keep()
+                return {**self.state(episode), "changes": world.revision - before}
+            return {**self.state(episode), "changes": 0}
+
+    async def verify(self, episode: Episode, asked: list[AskedCheck]) -> list[dict[str, Any]]:
+        async with episode.lock:
+            questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in asked]
+            return [_finding(question.ask(episode.world)) for question in questions]
+
+    async def diff(self, episode: Episode) -> dict[str, Any]:
+        async with episode.lock:
+            return {**self.state(episode), "changes": _changes(episode.world.changes(episode.planted))}
+
+    async def close(self, episode: Episode) -> dict[str, Any]:
+        async with episode.lock:
+            farewell = {**self.state(episode), "trajectory": [_step(step) for step in episode.trajectory]}
+            try:
+                self.episodes.close(episode)
+            except TemplateTouched as touched:
+                self.fatal = str(touched)
+                raise
+            return farewell
+
+    def state(self, episode: Episode) -> dict[str, Any]:
+        return {
+            "episode_id": episode.id,
+            "steps": episode.steps,
+            "revision": episode.world.revision,
+            "planted": episode.planted,
+            "clock_ms": episode.world.clock.now_ms(),
+            "broken": episode.broken,
+            "faults": [{"kind": f.kind, "operation": f.operation, "seconds": f.seconds} for f in episode.faults],
+            "idle_seconds": self.episodes.idle(episode),
+            "instance": self.instance,
+        }
+
+    def health(self) -> dict[str, Any]:
+        return {
+            "status": "ok" if self.fatal is None else "broken",
+            "because": self.fatal,
+            "product": self.product.name,
+            "instance": self.instance,
+            "episodes": len(self.episodes),
+            "worlds": self.episodes.worlds.fingerprints(),
+        }
+
+    def summary(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "episode_id": episode.id,
+                "idle_seconds": self.episodes.idle(episode),
+                "broken": episode.broken,
+                "leased": episode.opening.leased,
+                "steps": episode.steps,
+            }
+            for episode in self.episodes
+        ]
+
+
+def create_control_door(house: House, token: str) -> ASGIApp:
+    api = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+
+    @api.get("/health")
+    async def health() -> Response:
+        return Json(house.health(), 200 if house.fatal is None else 503)
+
+    @api.get("/metrics")
+    async def metrics() -> Response:
+        return Response(_gauged(house), media_type="text/plain; version=0.0.4")
+
+    @api.get("/control/episodes")
+    async def summary() -> Response:
+        return Json({"instance": house.instance, "episodes": house.summary()})
+
+    @api.post("/control/episodes")
+    async def open_episode(message: OpenMessage) -> Response:
+        return Json(await house.open(message), 201)
+
+    @api.get("/control/episodes/{episode_id}")
+    async def state(episode_id: str) -> Response:
+        return Json(house.state(house.episodes.by_id(episode_id)))
+
+    @api.post("/control/episodes/{episode_id}/advance")
+    async def advance(episode_id: str, message: AdvanceMessage) -> Response:
+        return Json(await house.advance(house.episodes.by_id(episode_id), message.to_ms))
+
+    @api.post("/control/episodes/{episode_id}/verify")
+    async def verify(episode_id: str, message: VerifyMessage) -> Response:
+        return Json({"findings": await house.verify(house.episodes.by_id(episode_id), message.checks)})
+
+    @api.get("/control/episodes/{episode_id}/diff")
+    async def diff(episode_id: str) -> Response:
+        return Json(await house.diff(house.episodes.by_id(episode_id)))
+
+    @api.get("/control/episodes/{episode_id}/trajectory")
+    async def trajectory(episode_id: str) -> Response:
+        episode = house.episodes.by_id(episode_id)
+        return Json({"steps": [_step(step) for step in episode.trajectory]})
+
+    @api.post("/control/episodes/{episode_id}/close")
+    async def close(episode_id: str) -> Response:
+        return Json(await house.close(house.episodes.by_id(episode_id)))
+
+    _explain(api, UnknownEpisode, 404)
+    _explain(api, UnknownWorld, 422)
+    _explain(api, checks.UnknownCheck, 422)
+    _explain(api, EpisodeExists, 409)
+    _explain(api, ValueError, 422)
+    return ControlDoor(api, token)
+
+
+def _explain(api: FastAPI, error: type[Exception], status: int) -> None:
+    async def explained(_: Request, raised: Exception) -> Response:
+        return Json({"error": type(raised).__name__, "message": str(raised)}, status)
+
+    api.add_exception_handler(error, explained)
+
+
+def _gauged(house: House) -> bytes:
+    house.telemetry.open_episodes.set(len(house.episodes))
+    house.telemetry.open_forks.set(sum(forks.open_count for _, forks in house.episodes.worlds))
+    house.telemetry.idle_forks.set(sum(forks.idle_count for _, forks in house.episodes.worlds))
+    return house.telemetry.exposition()
+
+
+def _finding(found: checks.Finding) -> dict[str, Any]:
+    """The score crosses as an exact fraction: a float would round it."""
+    return {"check": found.check, "score": str(found.score), "held": found.held, "because": found.because}
+
+
+def _changes(history: list[Change]) -> dict[str, Any]:
+    return {
+        "history": [
+            {
+                "revision": change.revision,
+                "at": change.at,
+                "actor": change.actor,
+                "event": change.event,
+                "table": change.table,
+                "id": change.row_id,
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in history
+        ],
+        "net": [
+            {"table": change.table, "id": change.row_id, "before": change.before, "after": change.after}
+            for change in net(history)
+        ],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "operation": step.operation,
+        "method": step.method,
+        "path": step.path,
+        "query": step.query,
+        "request": _text(step.body),
+        "status": step.answer.status,
+        "answer": _text(step.answer.body),
+        "revision": step.revision,
+        "clock_ms": step.clock_ms,
+        "fault": None if step.fault is None else step.fault.kind,
+        "milliseconds": step.milliseconds,
+        "key": step.key,
+        "replayed": step.replayed,
+    }
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return "base64:" + base64.b64encode(body).decode()

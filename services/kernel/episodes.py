@@ -1,0 +1,209 @@
+"""Episodes of one product process: credential → episode → fork; leases, fencing, idempotency, steps."""
+
+import asyncio
+import hmac
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.kernel import credentials
+from services.kernel.answers import Answer
+from services.kernel.faults import Fault, FaultPlan
+from services.kernel.forks import Fork, Forks
+from services.kernel.product import Product
+from services.kernel.template import Template
+from services.kernel.world import World
+
+_KEYS_KEPT = 10_000
+_FREE_PLAY_STEPS_KEPT = 500
+
+
+class UnknownWorld(LookupError):
+    """No world file of that name was built for this product."""
+
+
+class UnknownEpisode(LookupError):
+    """This process does not hold that episode."""
+
+
+class EpisodeExists(ValueError):
+    """An episode of that id is open already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call as served: what was asked, what was answered, at which revision and time."""
+
+    operation: str
+    method: str
+    path: str
+    query: str
+    body: bytes
+    answer: Answer
+    revision: int
+    clock_ms: int
+    fault: Fault | None
+    milliseconds: float
+    key: str | None
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """The first answer to an Idempotency-Key, and to what it was given."""
+
+    request: bytes
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What control says when it opens an episode here."""
+
+    id: str
+    credential: str = field(repr=False)
+    seed: int
+    world: str
+    faults: str = "none"
+    steps: int | None = None
+    leased: bool = True
+
+
+@dataclass(eq=False)
+class Episode:
+    """One attempt at a task, as this product sees it."""
+
+    opening: Opening
+    digest: bytes
+    fork: Fork
+    world: World
+    plan: FaultPlan
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    steps: int = 0
+    planted: int = 0
+    closed: bool = False
+    broken: str | None = None
+    touched: float = 0.0
+    trajectory: list[Step] = field(default_factory=list)
+    answers: dict[str, KeptAnswer] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.opening.id
+
+    @property
+    def spent(self) -> bool:
+        return self.opening.steps is not None and self.steps >= self.opening.steps
+
+    def record(self, step: Step) -> None:
+        """Free play has no verdict to explain and no end: it keeps only what a person would look at."""
+        self.trajectory.append(step)
+        if self.opening.steps is None and len(self.trajectory) > 2 * _FREE_PLAY_STEPS_KEPT:
+            del self.trajectory[:-_FREE_PLAY_STEPS_KEPT]
+
+    def remember(self, key: str, kept: KeptAnswer) -> None:
+        while len(self.answers) >= _KEYS_KEPT:
+            self.answers.pop(next(iter(self.answers)))
+        self.answers[key] = kept
+
+    def break_down(self, cause: str) -> None:
+        """The first cause is the cause; what follows is its echo."""
+        self.broken = self.broken or cause
+
+
+class Worlds:
+    """The world files of one product, verified and held open."""
+
+    def __init__(self, product: Product, folder: Path, wanted: tuple[str, ...] = ()) -> None:
+        self._forks: dict[str, Forks] = {}
+        for path in sorted(folder.glob(f"{product.name}-*.sqlite")):
+            name = path.stem.removeprefix(f"{product.name}-")
+            if not wanted or name in wanted:
+                template = Template(path, product.schema)
+                template.verify()
+                self._forks[name] = Forks(template)
+
+    def __iter__(self) -> Iterator[tuple[str, Forks]]:
+        return iter(self._forks.items())
+
+    def named(self, name: str) -> Forks:
+        if name not in self._forks:
+            raise UnknownWorld(
+                f"no world is called {name!r}; there are {', '.join(self._forks) or 'none: run make worlds'}"
+            )
+        return self._forks[name]
+
+    def fingerprints(self) -> dict[str, str]:
+        return {name: forks.template.fingerprint for name, forks in self._forks.items()}
+
+    def close(self) -> None:
+        for forks in self._forks.values():
+            forks.close()
+            forks.template.close()
+
+
+class Episodes:
+    """All open episodes of one product process."""
+
+    def __init__(
+        self,
+        product: Product,
+        worlds: Worlds,
+        lease_seconds: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.product = product
+        self.worlds = worlds
+        self._lease_seconds = lease_seconds
+        self._now = now
+        self._by_id: dict[str, Episode] = {}
+        self._by_digest: dict[bytes, Episode] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Episode]:
+        return iter(tuple(self._by_id.values()))
+
+    def open(self, opening: Opening) -> Episode:
+        digest = credentials.digest(opening.credential)
+        if opening.id in self._by_id or digest in self._by_digest:
+            raise EpisodeExists(f"episode {opening.id} is open already")
+        plan = FaultPlan(opening.faults, opening.seed, self.product.name)
+        fork = self.worlds.named(opening.world).take()
+        world = World(fork, opening.seed)
+        world.search_lag = plan.rates.search_lag
+        episode = Episode(opening, digest, fork, world, plan, touched=self._now())
+        self._by_id[opening.id] = self._by_digest[digest] = episode
+        return episode
+
+    def by_credential(self, presented: str) -> Episode | None:
+        digest = credentials.digest(presented)
+        episode = self._by_digest.get(digest)
+        if episode is None or not hmac.compare_digest(episode.digest, digest):
+            return None
+        episode.touched = self._now()
+        return episode
+
+    def by_id(self, episode_id: str) -> Episode:
+        if episode_id not in self._by_id:
+            raise UnknownEpisode(f"episode {episode_id} is not open here")
+        return self._by_id[episode_id]
+
+    def close(self, episode: Episode) -> None:
+        """Fence first, then give the fork back: a request that waited for the lock meets a closed episode."""
+        if episode.closed:
+            return
+        episode.closed = True
+        self._by_id.pop(episode.id)
+        self._by_digest.pop(episode.digest)
+        self.worlds.named(episode.opening.world).give_back(episode.fork)
+
+    def idle(self, episode: Episode) -> float:
+        return self._now() - episode.touched
+
+    def overdue(self) -> list[Episode]:
+        limit = self._now() - self._lease_seconds
+        return [episode for episode in self if episode.opening.leased and episode.touched < limit]

@@ -1,0 +1,135 @@
+"""
+Refusals: the product speaking, an ordinary answer. Anything else that is raised is our bug and stays a 500.
+
+Refusal                    400
+├── MalformedRequest       400  the body or a parameter does not parse
+├── Unauthenticated        401  no credential, a wrong one, or one that is over
+├── NoSuchRoute            404
+├── MethodNotAllowed       405
+├── KeyReused              409  an Idempotency-Key came back with another request
+├── BodyTooLarge           413
+├── RateLimited            429  carries Retry-After
+└── Unavailable            503  carries Retry-After
+
+Each product adds its own below and renders all of them in its own words.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class Refusal(Exception):
+    """The product declines; nothing of the request is kept."""
+
+    status: ClassVar[int] = 400
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or (self.__doc__ or "").strip())
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a request, and where."""
+
+    where: str
+    message: str
+    kind: str
+
+
+class MalformedRequest(Refusal):
+    """The request could not be read."""
+
+    status = 400
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class Unauthenticated(Refusal):
+    """The credential is missing, wrong or no longer valid."""
+
+    status = 401
+
+
+class NoSuchRoute(Refusal):
+    """Nothing is served at this address."""
+
+    status = 404
+
+
+class MethodNotAllowed(Refusal):
+    """This address does not take that method."""
+
+    status = 405
+
+    def __init__(self, allowed: str = "") -> None:
+        super().__init__()
+        self.allowed = allowed
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"allow": self.allowed} if self.allowed else {}
+
+
+class KeyReused(Refusal):
+    """This Idempotency-Key was used with another request."""
+
+    status = 409
+
+
+class BodyTooLarge(Refusal):
+    """The request body is larger than this service reads."""
+
+    status = 413
+
+
+class RateLimited(Refusal):
+    """Too many requests; try again after the time given."""
+
+    status = 429
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"retry-after": str(self.retry_after)}
+
+
+class Unavailable(Refusal):
+    """The service cannot answer now; try again after the time given."""
+
+    status = 503
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"retry-after": str(self.retry_after)}
+
+
+class Failure(Refusal):
+    """Not a refusal at all: what an agent is shown when we broke. Raised by nobody, rendered by the door."""
+
+    status = 500
+
+
+def problems_of(errors: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    """Pydantic's error list as problems; the offending input is left out, it may be huge or secret."""
+    return [
+        Problem(where=".".join(str(part) for part in error["loc"]), message=str(error["msg"]), kind=str(error["type"]))
+        for error in errors
+    ]

@@ -1,0 +1,166 @@
+"""Forks: open, roll back, close, reap. The only place that begins or ends a transaction on a world."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from services.kernel.template import Template
+
+_OPEN = (
+    "PRAGMA cache_size=-256",
+    "PRAGMA cache_spill=OFF",
+    "PRAGMA journal_mode=MEMORY",
+    "PRAGMA synchronous=OFF",
+    "PRAGMA temp_store=MEMORY",
+    "PRAGMA foreign_keys=OFF",
+)
+_WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_ALLOWED_ALWAYS = frozenset(
+    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+)
+# FTS5 keeps house in its shadow tables through statements of its own and reads this pragma to notice changes.
+_READING_PRAGMAS = frozenset({"data_version"})
+_STATEMENTS_KEPT = 96
+
+
+class TransactionLost(RuntimeError):
+    """A fork without its transaction: a savepoint released now would write into the shared file."""
+
+
+class Fork:
+    """One connection that holds one transaction open for a whole episode and never commits."""
+
+    __slots__ = ("_connection", "_may_turn", "_may_write", "template")
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self._may_turn = True
+        self._may_write = False
+        self._connection = sqlite3.connect(
+            f"file:{template.path}?mode=rw&nolock=1",
+            uri=True,
+            isolation_level=None,
+            cached_statements=_STATEMENTS_KEPT,
+            check_same_thread=False,
+        )
+        for pragma in _OPEN:
+            self._connection.execute(pragma)
+        # Every fork maps the same pages: the world is in memory once, however many forks there are.
+        self._connection.execute(f"PRAGMA mmap_size={max(template.size(), 1)}")
+        self._connection.set_authorizer(self._authorize)
+        self._begin()
+
+    def require_transaction(self) -> None:
+        if not self._connection.in_transaction:
+            raise TransactionLost(f"a fork of {self.template.path.name} lost its transaction; its episode is void")
+
+    def read(self, sql: str, parameters: object = ()) -> sqlite3.Cursor:
+        return self._connection.execute(sql, parameters)  # type: ignore[arg-type]  # dict or tuple, checked by the driver
+
+    def write(self, sql: str, parameters: object = ()) -> sqlite3.Cursor:
+        self.require_transaction()
+        self._may_write = True
+        try:
+            return self._connection.execute(sql, parameters)  # type: ignore[arg-type]  # as above
+        finally:
+            self._may_write = False
+
+    def savepoint(self, name: str) -> None:
+        self.require_transaction()
+        self._connection.execute(f"SAVEPOINT {name}")
+
+    def release(self, name: str) -> None:
+        self._connection.execute(f"RELEASE {name}")
+
+    def undo(self, name: str) -> None:
+        self._connection.execute(f"ROLLBACK TO {name}")
+        self._connection.execute(f"RELEASE {name}")
+
+    @contextmanager
+    def atomically(self, name: str) -> Iterator[None]:
+        self.savepoint(name)
+        try:
+            yield
+        except BaseException:
+            self.undo(name)
+            raise
+        self.release(name)
+
+    def roll_back(self) -> None:
+        """Back to the template, ready for the next episode."""
+        with self._turning():
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self.template.check_untouched()
+        self._begin()
+
+    def close(self) -> None:
+        with self._turning():
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        self._connection.close()
+
+    def _begin(self) -> None:
+        with self._turning():
+            self._connection.execute("BEGIN")
+
+    @contextmanager
+    def _turning(self) -> Iterator[None]:
+        self._may_turn = True
+        try:
+            yield
+        finally:
+            self._may_turn = False
+
+    def _authorize(self, action: int, first: str | None, second: str | None, _db: str | None, _by: str | None) -> int:
+        if action in _ALLOWED_ALWAYS or action == sqlite3.SQLITE_SAVEPOINT:
+            return sqlite3.SQLITE_OK
+        if action in _WRITES and self._may_write:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_TRANSACTION and first in ("BEGIN", "ROLLBACK") and self._may_turn:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA and first in _READING_PRAGMAS and second is None:
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
+
+
+class Forks:
+    """All forks of one template: those that work, and those that wait rolled back for the next episode."""
+
+    def __init__(self, template: Template, keep: int = 256) -> None:
+        self.template = template
+        self._keep = keep
+        self._idle: list[Fork] = []
+        self._open: dict[int, Fork] = {}
+
+    @property
+    def open_count(self) -> int:
+        return len(self._open)
+
+    @property
+    def idle_count(self) -> int:
+        return len(self._idle)
+
+    def take(self) -> Fork:
+        fork = self._idle.pop() if self._idle else Fork(self.template)
+        self._open[id(fork)] = fork
+        return fork
+
+    def give_back(self, fork: Fork) -> None:
+        """Roll back and keep for reuse; a fork that cannot be rolled back is closed, not kept."""
+        self._open.pop(id(fork))
+        try:
+            fork.roll_back()
+        except BaseException:
+            fork.close()
+            raise
+        if len(self._idle) < self._keep:
+            self._idle.append(fork)
+        else:
+            fork.close()
+
+    def close(self) -> None:
+        for fork in (*self._open.values(), *self._idle):
+            fork.close()
+        self._open.clear()
+        self._idle.clear()

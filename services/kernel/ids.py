@@ -1,0 +1,26 @@
+"""Ids that a replay meets again."""
+
+from collections.abc import Mapping
+
+
+class Ids:
+    """Counters, one per kind of thing; they start where the template's rows end."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self, last: Mapping[str, int]) -> None:
+        self._last = dict(last)
+
+    def next(self, kind: str) -> int:
+        self._last[kind] = self._last.get(kind, 0) + 1
+        return self._last[kind]
+
+    def reserve(self, kind: str, used: int) -> None:
+        """Never hand out `used` or anything below it: planted rows bring their own ids."""
+        self._last[kind] = max(self._last.get(kind, 0), used)
+
+    def snapshot(self) -> dict[str, int]:
+        return dict(self._last)
+
+    def restore(self, snapshot: Mapping[str, int]) -> None:
+        self._last = dict(snapshot)

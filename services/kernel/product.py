@@ -1,0 +1,76 @@
+"""Product: what a service declares."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from fastapi import APIRouter
+
+from services.kernel.answers import Answer
+from services.kernel.checks import Check
+from services.kernel.credentials import Form, bearer
+from services.kernel.errors import Refusal
+from services.kernel.template import WorldSchema
+from services.kernel.world import World
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstance:
+    """What a refusal may tell of the request it declines: enough for a deterministic correlation id."""
+
+    request: int
+    method: str
+    path: str
+    now_ms: int
+
+
+def _nothing_falls_due(world: World, until_ms: int) -> None:
+    world.clock.advance_to(until_ms)
+
+
+def _no_headers(_: World) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Product:
+    """One imitated service: its tables, routes, words and checks."""
+
+    name: str
+    title: str
+    version: str
+    port: int
+    schema: WorldSchema
+    router: APIRouter
+    render: Callable[[Refusal, Circumstance], Answer]
+    checks: Mapping[str, type[Check]]
+    # What the agent's credential looks like, around a secret.
+    mint: Callable[[str], str]
+    forms: tuple[Form, ...] = (bearer,)
+    # Moves the clock and lets fall due what does: jobs, renewals, automations.
+    advance: Callable[[World, int], None] = _nothing_falls_due
+    headers: Callable[[World], Mapping[str, str]] = _no_headers
+    body_limit: int = MIB
+    # Operations that `make bench` measures: name → (method, path, body); `{id}` stands for a row of the world.
+    bench: Mapping[str, "BenchCall"] = field(default_factory=dict)
+
+    @property
+    def door_port(self) -> int:
+        """The harness's door stands ten above the agent's."""
+        return self.port + 10
+
+    def table(self, name: str) -> sa.Table:
+        return self.schema.tables.tables[name]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchCall:
+    """One operation worth measuring."""
+
+    method: str
+    path: str
+    body: Mapping[str, object] | None = None
+    # At most this many times the CPU of an empty endpoint; None where nobody has set a bar.
+    bar: float | None = None

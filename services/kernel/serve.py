@@ -1,0 +1,145 @@
+"""One process, two sockets: the agent's door and the harness's door."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import uvicorn
+import uvloop
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from services.kernel.app import create_app
+from services.kernel.config import Settings
+from services.kernel.control_door import House, create_control_door
+from services.kernel.episodes import Episodes, Worlds
+from services.kernel.product import Product
+from services.kernel.telemetry import Telemetry, start_logging
+
+_REAP_EVERY_SECONDS = 5.0
+_log = logging.getLogger("dayshift.serve")
+
+
+class PortTaken(RuntimeError):
+    """Somebody else listens there."""
+
+
+class CuttableProtocol(HttpToolsProtocol):
+    """Lets a fault plan end a connection without a byte of answer."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()  # type: ignore[no-untyped-call]  # uvicorn leaves its protocols untyped
+        self.scope["extensions"] = {"dayshift.cut": self._cut}
+
+    def _cut(self) -> None:
+        # A finished cycle, as far as uvicorn cares: it must not write a 500 of its own into the closing socket.
+        self.cycle.response_complete = True
+        self.cycle.response_started = True
+        self.transport.abort()
+
+
+class Listener(uvicorn.Server):
+    """A uvicorn server that leaves signals to the process it is one of two in."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def listener(app: ASGIApp, host: str, port: int, **options: Any) -> Listener:
+    return Listener(
+        uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            http=CuttableProtocol,
+            loop="uvloop",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=5,
+            backlog=2048,
+            **options,
+        )
+    )
+
+
+async def serve_all(*listeners: Listener) -> None:
+    """Serve until SIGINT or SIGTERM, or until one of them fails."""
+    for one in listeners:
+        _check_port(one)
+    loop = asyncio.get_running_loop()
+
+    def leave() -> None:
+        for one in listeners:
+            one.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, leave)
+    await asyncio.gather(*(one.serve() for one in listeners))
+
+
+def _check_port(one: Listener) -> None:
+    config = one.config
+    try:
+        config.bind_socket().close()
+    except (OSError, SystemExit) as error:
+        raise PortTaken(
+            f"port {config.port} on {config.host} is in use; stop what listens there or choose another"
+        ) from error
+
+
+class Service:
+    """A product as a process."""
+
+    def __init__(self, product: Product, settings: Settings) -> None:
+        self.product = product
+        self.settings = settings
+        self.telemetry = Telemetry(product.name)
+        worlds = Worlds(product, settings.worlds_folder, settings.worlds)
+        # Twice the lease: control ends an idle episode after one and records it; this catches what it missed.
+        self.episodes = Episodes(product, worlds, 2 * settings.lease_seconds)
+        self.house = House(product, self.episodes, self.telemetry)
+
+    def agent_app(self) -> ASGIApp:
+        return create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
+
+    def door_app(self) -> ASGIApp:
+        return create_control_door(self.house, self.settings.door_token)
+
+    async def run(self) -> None:
+        doors = (
+            listener(self.agent_app(), self.settings.host, self.product.port),
+            listener(self.door_app(), self.settings.door_host, self.product.door_port),
+        )
+        reaper = asyncio.create_task(self._reap(doors))
+        try:
+            await serve_all(*doors)
+        finally:
+            reaper.cancel()
+            with suppress(asyncio.CancelledError):
+                await reaper
+            self.episodes.worlds.close()
+
+    async def _reap(self, doors: tuple[Listener, ...]) -> None:
+        """Control ends idle episodes and records why; this is for when control is not there to do it."""
+        while self.house.fatal is None:
+            await asyncio.sleep(_REAP_EVERY_SECONDS)
+            for episode in self.episodes.overdue():
+                async with episode.lock:
+                    self.episodes.close(episode)
+                _log.warning("abandoned", extra={"fields": {"episode": episode.id}})
+        _log.critical("stopping", extra={"fields": {"because": self.house.fatal}})
+        for door in doors:
+            door.should_exit = True
+
+
+def run_product(product: Product, settings: Settings) -> None:
+    start_logging(settings.log_level)
+    uvloop.run(Service(product, settings).run())

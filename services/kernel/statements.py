@@ -1,0 +1,93 @@
+"""SQLAlchemy Core, compiled once, run on the driver."""
+
+from functools import cache
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+
+Row = dict[str, Any]
+
+# Named parameters are what the sqlite3 driver takes as they are.
+_DIALECT = sqlite.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy leaves dialects untyped
+
+
+class Json(sa.types.UserDefinedType[Any]):
+    """A JSON document kept as text; World turns it into Python and back."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        return "TEXT"
+
+
+class AnyKey(sa.types.UserDefinedType[Any]):
+    """A key that keeps the type it has in its own table: SQLite converts nothing in a BLOB column."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        return "BLOB"
+
+
+class Statement:
+    """One Core statement with its SQL text; building it costs a millisecond, so build it at import."""
+
+    __slots__ = ("columns", "fixed", "json_at", "sql")
+
+    def __init__(self, core: sa.sql.Executable) -> None:
+        compiled = core.compile(dialect=_DIALECT)  # type: ignore[attr-defined]  # every executable we build compiles
+        self.sql: str = str(compiled)
+        self.fixed: dict[str, Any] = {k: v for k, v in compiled.params.items() if v is not None}
+        selected = getattr(core, "selected_columns", None)
+        columns = list(selected) if selected is not None else []
+        # Plain str: SQLAlchemy's names are a subclass, which orjson refuses as a key.
+        self.columns: tuple[str, ...] = tuple(str(column.name) for column in columns)
+        self.json_at: tuple[int, ...] = tuple(i for i, c in enumerate(columns) if isinstance(c.type, Json))
+
+    def as_row(self, values: tuple[Any, ...]) -> Row:
+        row = dict(zip(self.columns, values, strict=True))
+        for at in self.json_at:
+            if values[at] is not None:
+                row[self.columns[at]] = orjson.loads(values[at])
+        return row
+
+
+class TablePlan:
+    """The four statements that World needs of a table."""
+
+    __slots__ = ("columns", "delete", "get", "insert", "json_columns", "key", "name", "update")
+
+    def __init__(self, table: sa.Table) -> None:
+        keys = list(table.primary_key.columns)
+        if len(keys) != 1:
+            raise ValueError(f"table {table.name} needs exactly one key column: changes name a row by one value")
+        key = keys[0]
+        self.name = str(table.name)
+        self.key = str(key.name)
+        self.columns: tuple[str, ...] = tuple(str(column.name) for column in table.columns)
+        self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in table.columns if isinstance(c.type, Json))
+        self.get = Statement(sa.select(table).where(key == sa.bindparam("key")))
+        self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
+        self.update = Statement(
+            table.update()
+            .where(key == sa.bindparam("v_" + key.name))
+            .values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns if c is not key})
+        )
+        self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
+
+    def bind(self, row: Row) -> Row:
+        """The row as driver parameters; an unknown or missing column is a programming error."""
+        if len(row) != len(self.columns):
+            raise ValueError(f"{self.name} has the columns {self.columns}, not {tuple(row)}")
+        bound = {f"v_{column}": row[column] for column in self.columns}
+        for column in self.json_columns:
+            value = row[column]
+            bound[f"v_{column}"] = None if value is None else orjson.dumps(value).decode()
+        return bound
+
+
+@cache
+def plan_of(table: sa.Table) -> TablePlan:
+    return TablePlan(table)

@@ -1,0 +1,105 @@
+"""Structured logs, Prometheus metrics, and traces where a collector is named."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import orjson
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line; fields given as `extra={"fields": {...}}` are laid flat."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {"level": record.levelname.lower(), "event": record.getMessage()}
+        line.update(getattr(record, "fields", {}))
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
+
+
+def start_logging(level: str) -> None:
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [lines]
+    root.setLevel(level.upper())
+    for chatty in ("httpx", "httpcore", "uvicorn.access"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+class Telemetry:
+    """The numbers and traces of one service."""
+
+    def __init__(self, service: str) -> None:
+        self.registry = CollectorRegistry()
+        self._log = logging.getLogger(f"dayshift.{service}")
+        self._service = service
+        self._requests = Counter(
+            "dayshift_requests", "Requests answered.", ("operation", "status"), registry=self.registry
+        )
+        self._latency = Histogram(
+            "dayshift_request_seconds", "Time from body read to answer.", buckets=_BUCKETS, registry=self.registry
+        )
+        self._faults = Counter("dayshift_faults_injected", "Planned faults.", ("kind",), registry=self.registry)
+        self.unscored = Counter("dayshift_episodes_unscored", "Episodes that we lost.", registry=self.registry)
+        self.open_episodes = Gauge("dayshift_open_episodes", "Episodes open here.", registry=self.registry)
+        self.open_forks = Gauge("dayshift_open_forks", "Forks at work.", registry=self.registry)
+        self.idle_forks = Gauge("dayshift_idle_forks", "Forks rolled back and waiting.", registry=self.registry)
+        self._tracer = _tracer(service)
+
+    def answered(self, episode: str, operation: str, status: int, seconds: float) -> None:
+        self._requests.labels(operation, str(status)).inc()
+        self._latency.observe(seconds)
+        if self._log.isEnabledFor(logging.INFO):
+            self._log.info(
+                "answered",
+                extra={
+                    "fields": {
+                        "episode": episode,
+                        "product": self._service,
+                        "operation": operation,
+                        "status": status,
+                        "ms": round(seconds * 1000, 3),
+                    }
+                },
+            )
+
+    def fault_injected(self, kind: str) -> None:
+        self._faults.labels(kind).inc()
+
+    def broke(self, episode: str, cause: str) -> None:
+        """Our own failure: loudly, with the traceback, and never into an answer."""
+        self.unscored.inc()
+        self._log.error("episode broke", exc_info=True, extra={"fields": {"episode": episode, "cause": cause}})
+
+    def span(self, name: str) -> AbstractContextManager[Any]:
+        return nullcontext() if self._tracer is None else self._traced(name)
+
+    @contextmanager
+    def _traced(self, name: str) -> Iterator[Any]:
+        with self._tracer.start_as_current_span(name) as span:
+            yield span
+
+    def exposition(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+def _tracer(service: str) -> Any:
+    """OpenTelemetry costs an import of 200 ms and 20 µs a span: only for those who asked."""
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    provider = TracerProvider(resource=Resource.create({"service.name": f"dayshift-{service}"}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider.get_tracer("dayshift")

@@ -1,0 +1,146 @@
+"""World: one fork seen by domain code. The only way to touch data."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+
+from services.kernel import changes
+from services.kernel.chance import Chance
+from services.kernel.changes import Change
+from services.kernel.clock import Clock
+from services.kernel.forks import Fork
+from services.kernel.ids import Ids
+from services.kernel.statements import Row, Statement, TablePlan, plan_of
+
+Key = int | str
+
+
+class World:
+    """One product's state in one episode: rows, clock, ids, chance."""
+
+    __slots__ = ("_chances", "_fork", "_request", "_seed", "_undo", "actor", "clock", "ids", "revision", "search_lag")
+
+    def __init__(self, fork: Fork, seed: int) -> None:
+        about = fork.template.about
+        self._fork = fork
+        self._seed = seed
+        self._chances: dict[str, Chance] = {}
+        self._request = 0
+        self._undo: tuple[int, dict[str, int]] | None = None
+        self.clock = Clock(about.now_ms)
+        self.ids = Ids(about.counters)
+        self.revision = 0
+        self.actor = "house"
+        # In requests, not seconds; set by a fault plan, honoured by searches through `searched()`.
+        self.search_lag = 0
+
+    def get(self, table: sa.Table, key: Key) -> Row | None:
+        return self._image(plan_of(table), key)
+
+    def find(self, statement: Statement, **parameters: Any) -> list[Row]:
+        found = self._fork.read(statement.sql, {**statement.fixed, **parameters})
+        return [statement.as_row(values) for values in found]
+
+    def rows(self, statement: Statement | str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        """Plain tuples, for paths where building dicts would cost more than the query."""
+        if isinstance(statement, str):
+            return self._fork.read(statement, parameters).fetchall()
+        return self._fork.read(statement.sql, {**statement.fixed, **parameters}).fetchall()
+
+    def save(self, table: sa.Table, row: Row, event: str) -> None:
+        """Insert or update one whole row, and write down what it was and what it became."""
+        plan = plan_of(table)
+        before = self._image(plan, row[plan.key])
+        if before == row:
+            return
+        with self._fork.atomically("saved"):
+            self._fork.write((plan.insert if before is None else plan.update).sql, plan.bind(row))
+            self._record(plan.name, row[plan.key], event, before, row)
+
+    def remove(self, table: sa.Table, key: Key, event: str) -> None:
+        plan = plan_of(table)
+        before = self._image(plan, key)
+        if before is None:
+            return
+        with self._fork.atomically("removed"):
+            self._fork.write(plan.delete.sql, {"key": key})
+            self._record(plan.name, key, event, before, None)
+
+    def chance(self, name: str) -> Chance:
+        if name not in self._chances:
+            self._chances[name] = Chance(self._seed, name)
+        return self._chances[name]
+
+    def changes(self, since: int = 0) -> list[Change]:
+        found = self._fork.read(changes.SINCE.sql, {"revision": since})
+        return [Change.of(values) for values in found]
+
+    def history(self, table: sa.Table, key: Key) -> list[Change]:
+        found = self._fork.read(changes.OF_ROW.sql, {"table_name": table.name, "row_id": key})
+        return [Change.of(values) for values in found]
+
+    def begin(self) -> None:
+        """Open the savepoint of one request; everything until `keep` or `undo` stands or falls together."""
+        self._request += 1
+        self._undo = (self.revision, self.ids.snapshot())
+        self._fork.savepoint("request")
+
+    def keep(self) -> None:
+        self._fork.release("request")
+        self._undo = None
+
+    def undo(self) -> None:
+        self._fork.undo("request")
+        if self._undo is not None:
+            self.revision, ids = self._undo
+            self.ids.restore(ids)
+        self._undo = None
+
+    @contextmanager
+    def searched(self, table_of: Callable[[str], sa.Table]) -> Iterator[None]:
+        """The world as searches see it: the last `search_lag` requests have not reached the index yet."""
+        if not self.search_lag:
+            yield
+            return
+        horizon = self._request - self.search_lag
+        unseen = [change for change in self.changes() if change.request > horizon and change.actor != "house"]
+        self._fork.savepoint("past")
+        try:
+            for change in reversed(unseen):
+                self._restore(plan_of(table_of(change.table)), change)
+            yield
+        finally:
+            self._fork.undo("past")
+
+    def _restore(self, plan: TablePlan, change: Change) -> None:
+        if change.before is None:
+            self._fork.write(plan.delete.sql, {"key": change.row_id})
+        elif change.after is None:
+            self._fork.write(plan.insert.sql, plan.bind(change.before))
+        else:
+            self._fork.write(plan.update.sql, plan.bind(change.before))
+
+    def _image(self, plan: TablePlan, key: Key) -> Row | None:
+        values = self._fork.read(plan.get.sql, {"key": key}).fetchone()
+        return None if values is None else plan.get.as_row(values)
+
+    def _record(self, table: str, key: Key, event: str, before: Row | None, after: Row | None) -> None:
+        revision = self.revision + 1
+        self._fork.write(
+            changes.RECORD,
+            (
+                revision,
+                self._request,
+                self.clock.now_ms(),
+                self.actor,
+                event,
+                table,
+                key,
+                None if before is None else orjson.dumps(before).decode(),
+                None if after is None else orjson.dumps(after).decode(),
+            ),
+        )
+        self.revision = revision
