@@ -1,10 +1,17 @@
 """Settings: read once, frozen, passed on. The defaults run on a laptop."""
 
 import os
+import re
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+
+_ADDRESS = re.compile(r"DAYSHIFT_([A-Z][A-Z0-9_]*?)_(PORT|DOOR_URL|URL)")
+_DOOR_ABOVE = 10
+_ANY_HOST = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared with, not bound to
 
 
 class BadSetting(ValueError):
@@ -30,10 +37,27 @@ class Settings:
     log_level: str = "info"
     # 0: as much as the product says of itself.
     body_limit: int = 0
+    # Where services stand, if not at their own ports on this machine: DAYSHIFT_CRM_PORT, _URL and _DOOR_URL.
+    addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def worlds_folder(self) -> Path:
         return self.var / "worlds"
+
+    def port(self, service: str, own: int) -> int:
+        given = self.addresses.get((service, "PORT"))
+        return own if given is None else _port(service, given)
+
+    def door_port(self, service: str, own: int) -> int:
+        return self.port(service, own) + _DOOR_ABOVE
+
+    def url(self, service: str, own: int) -> str:
+        """Where agents reach it, as they would write it."""
+        return self.addresses.get((service, "URL")) or f"http://{reachable(self.host)}:{self.port(service, own)}"
+
+    def door_url(self, service: str, own: int) -> str:
+        given = self.addresses.get((service, "DOOR_URL"))
+        return given or f"http://{reachable(self.door_host)}:{self.door_port(service, own)}"
 
     @classmethod
     def from_environment(cls, environment: dict[str, str] | None = None) -> "Settings":
@@ -54,7 +78,24 @@ class Settings:
             worlds=tuple(name for name in read.get("DAYSHIFT_WORLDS", "").split(",") if name),
             body_limit=int(_number(read, "DAYSHIFT_BODY_LIMIT", 0, least=0)),
             log_level=read.get("DAYSHIFT_LOG", "info").lower(),
+            addresses=_addresses(read),
         )
+
+
+def reachable(host: str) -> str:
+    """A server may listen everywhere; a client must go somewhere."""
+    return "127.0.0.1" if host in _ANY_HOST else host
+
+
+def _addresses(read: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    found = ((_ADDRESS.fullmatch(name), value) for name, value in read.items())
+    return {(match[1].lower(), match[2]): value.rstrip("/") for match, value in found if match and value}
+
+
+def _port(service: str, given: str) -> int:
+    if not given.isdecimal() or not 0 < int(given) < 65536:
+        raise BadSetting(f"DAYSHIFT_{service.upper()}_PORT={given!r} is not a port")
+    return int(given)
 
 
 def kept_secret(path: Path) -> str:

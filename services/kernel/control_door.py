@@ -60,9 +60,10 @@ class AskedCheck(Strict):
 
 
 class VerifyMessage(Strict):
-    """All questions of a task to this product."""
+    """All questions of a task to this product; `close` ends the episode under the same lock as the last look."""
 
     checks: list[AskedCheck]
+    close: bool = False
 
 
 class ControlDoor:
@@ -147,10 +148,15 @@ class House:
                 return {**self.state(episode), "changes": world.revision - before}
             return {**self.state(episode), "changes": 0}
 
-    async def verify(self, episode: Episode, asked: list[AskedCheck]) -> list[dict[str, Any]]:
+    async def verify(self, episode: Episode, message: VerifyMessage) -> dict[str, Any]:
         async with episode.lock:
-            questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in asked]
-            return [_finding(question.ask(episode.world)) for question in questions]
+            questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in message.checks]
+            looked = {
+                **self.state(episode),
+                "findings": [_finding(question.ask(episode.world)) for question in questions],
+                "changes": _changes(episode.world.changes(episode.planted)),
+            }
+            return {**looked, **self._farewell(episode)} if message.close else looked
 
     async def diff(self, episode: Episode) -> dict[str, Any]:
         async with episode.lock:
@@ -158,13 +164,17 @@ class House:
 
     async def close(self, episode: Episode) -> dict[str, Any]:
         async with episode.lock:
-            farewell = {**self.state(episode), "trajectory": [_step(step) for step in episode.trajectory]}
-            try:
-                self.episodes.close(episode)
-            except TemplateTouched as touched:
-                self.fatal = str(touched)
-                raise
-            return farewell
+            changes = _changes(episode.world.changes(episode.planted))
+            return {**self._farewell(episode), "changes": changes}
+
+    def _farewell(self, episode: Episode) -> dict[str, Any]:
+        farewell = {**self.state(episode), "trajectory": [_step(step) for step in episode.trajectory]}
+        try:
+            self.episodes.close(episode)
+        except TemplateTouched as touched:
+            self.fatal = str(touched)
+            raise
+        return farewell
 
     def state(self, episode: Episode) -> dict[str, Any]:
         return {
@@ -231,7 +241,7 @@ def create_control_door(house: House, token: str) -> ASGIApp:
 
     @api.post("/control/episodes/{episode_id}/verify")
     async def verify(episode_id: str, message: VerifyMessage) -> Response:
-        return Json({"findings": await house.verify(house.episodes.by_id(episode_id), message.checks)})
+        return Json(await house.verify(house.episodes.by_id(episode_id), message))
 
     @api.get("/control/episodes/{episode_id}/diff")
     async def diff(episode_id: str) -> Response:

@@ -20,7 +20,12 @@ _ALLOWED_ALWAYS = frozenset(
 )
 # FTS5 keeps house in its shadow tables through statements of its own and reads this pragma to notice changes.
 _READING_PRAGMAS = frozenset({"data_version"})
+# A virtual table that is connected declares itself "into" the schema; really writing there needs a pragma we deny.
+_SCHEMA = "sqlite_master"
 _STATEMENTS_KEPT = 96
+# The driver keeps prepared statements by their text, past the authorizer: these texts are the fork's own.
+_BEGIN = "BEGIN /* held for an episode */"
+_ROLLBACK = "ROLLBACK /* back to the template */"
 
 
 class TransactionLost(RuntimeError):
@@ -90,19 +95,19 @@ class Fork:
         """Back to the template, ready for the next episode."""
         with self._turning():
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+                self._connection.execute(_ROLLBACK)
             self.template.check_untouched()
         self._begin()
 
     def close(self) -> None:
         with self._turning():
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+                self._connection.execute(_ROLLBACK)
         self._connection.close()
 
     def _begin(self) -> None:
         with self._turning():
-            self._connection.execute("BEGIN")
+            self._connection.execute(_BEGIN)
 
     @contextmanager
     def _turning(self) -> Iterator[None]:
@@ -115,7 +120,7 @@ class Fork:
     def _authorize(self, action: int, first: str | None, second: str | None, _db: str | None, _by: str | None) -> int:
         if action in _ALLOWED_ALWAYS or action == sqlite3.SQLITE_SAVEPOINT:
             return sqlite3.SQLITE_OK
-        if action in _WRITES and self._may_write:
+        if action in _WRITES and (self._may_write or first == _SCHEMA):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_TRANSACTION and first in ("BEGIN", "ROLLBACK") and self._may_turn:
             return sqlite3.SQLITE_OK

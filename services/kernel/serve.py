@@ -114,9 +114,10 @@ class Service:
         return create_control_door(self.house, self.settings.door_token)
 
     async def run(self) -> None:
+        name, own = self.product.name, self.product.port
         doors = (
-            listener(self.agent_app(), self.settings.host, self.product.port),
-            listener(self.door_app(), self.settings.door_host, self.product.door_port),
+            listener(self.agent_app(), self.settings.host, self.settings.port(name, own)),
+            listener(self.door_app(), self.settings.door_host, self.settings.door_port(name, own)),
         )
         reaper = asyncio.create_task(self._reap(doors))
         try:

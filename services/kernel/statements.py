@@ -1,5 +1,6 @@
 """SQLAlchemy Core, compiled once, run on the driver."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -54,10 +55,15 @@ class Statement:
         return row
 
 
+def derived(name: str, of: Callable[[Row], str | None]) -> sa.Column[Any]:
+    """A column that every write computes from its row, and that no row image carries: an index, not a fact."""
+    return sa.Column(name, sa.Text, info={"derived": of})
+
+
 class TablePlan:
     """The four statements that World needs of a table."""
 
-    __slots__ = ("columns", "delete", "get", "insert", "json_columns", "key", "name", "update")
+    __slots__ = ("columns", "delete", "derived", "get", "insert", "json_columns", "key", "name", "update")
 
     def __init__(self, table: sa.Table) -> None:
         keys = list(table.primary_key.columns)
@@ -66,9 +72,13 @@ class TablePlan:
         key = keys[0]
         self.name = str(table.name)
         self.key = str(key.name)
-        self.columns: tuple[str, ...] = tuple(str(column.name) for column in table.columns)
-        self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in table.columns if isinstance(c.type, Json))
-        self.get = Statement(sa.select(table).where(key == sa.bindparam("key")))
+        facts = [column for column in table.columns if "derived" not in column.info]
+        self.columns: tuple[str, ...] = tuple(str(column.name) for column in facts)
+        self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in facts if isinstance(c.type, Json))
+        self.derived: tuple[tuple[str, Callable[[Row], str | None]], ...] = tuple(
+            (f"v_{column.name}", column.info["derived"]) for column in table.columns if "derived" in column.info
+        )
+        self.get = Statement(sa.select(*facts).where(key == sa.bindparam("key")))
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
         self.update = Statement(
             table.update()
@@ -85,6 +95,8 @@ class TablePlan:
         for column in self.json_columns:
             value = row[column]
             bound[f"v_{column}"] = None if value is None else orjson.dumps(value).decode()
+        for parameter, compute in self.derived:
+            bound[parameter] = compute(row)
         return bound
 
 

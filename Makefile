@@ -1,0 +1,64 @@
+# Every target sets up what it needs by itself; a second run is quick.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+UV_VERSION := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' requirements.lock)
+
+$(READY): requirements.lock pyproject.toml env_client/pyproject.toml
+	@echo "setting up $(VENV) …"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --require-hashes -r requirements.lock
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --no-deps -e . -e ./env_client
+	@touch $@
+
+.PHONY: help
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do printf '  \033[1m%-14s\033[0m %s\n' "$$name" "$$text"; done
+
+.PHONY: demo
+demo: $(READY) ## start the embedded stack, run a batch of episodes, print verdicts, write the report, stop
+	@$(BIN)/python -m services.demo
+
+.PHONY: up
+up: worlds ## start every service here and print lines to paste; Ctrl-C stops all
+	@$(BIN)/python -m services up
+
+.PHONY: test
+test: $(READY) ## run the whole test suite against real parts
+	@$(BIN)/python -m pytest
+
+.PHONY: check
+check: $(READY) ## formatter, linter, types, import contracts
+	@$(BIN)/ruff format --check -q .
+	@$(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo | tail -n 3
+
+.PHONY: load
+load: worlds ## 60 s at 200 requests/s against the embedded stack, with consistency checks and a report
+	@$(BIN)/python -m loadtests run --shape constant
+
+.PHONY: bench
+bench: worlds ## requests/s and CPU per request beside an empty endpoint; forks, resets, memory
+	@$(BIN)/python -m loadtests.bench
+
+.PHONY: worlds
+worlds: $(READY) ## build the world files that are missing or out of date
+	@$(BIN)/python -m fixtures build small standard
+
+.PHONY: compose-test
+compose-test: $(READY) ## build and start the compose stack, exercise it, stop it
+	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers -q"
+
+.PHONY: lock
+lock: $(READY) ## write requirements.lock anew from pyproject.toml
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --extra dev pyproject.toml -o requirements.lock
+
+.PHONY: clean
+clean: ## remove everything that can be made again
+	@rm -rf $(VENV) var build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
