@@ -1,5 +1,6 @@
 """World: one fork seen by domain code. The only way to touch data."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,11 +12,13 @@ from services.kernel import changes
 from services.kernel.chance import Chance
 from services.kernel.changes import Change
 from services.kernel.clock import Clock
+from services.kernel.errors import MalformedRequest
 from services.kernel.forks import Fork
 from services.kernel.ids import Ids
 from services.kernel.statements import Row, Statement, TablePlan, plan_of
 
 Key = int | str
+_WIDEST = 1 << 63
 
 
 class World:
@@ -37,18 +40,25 @@ class World:
         # In requests, not seconds; set by a fault plan, honoured by searches through `searched()`.
         self.search_lag = 0
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the template: the same for every fork of it, whatever was written since."""
+        return self._fork.template.fingerprint
+
     def get(self, table: sa.Table, key: Key) -> Row | None:
+        if isinstance(key, int) and not -_WIDEST <= key < _WIDEST:
+            return None
         return self._image(plan_of(table), key)
 
     def find(self, statement: Statement, **parameters: Any) -> list[Row]:
-        found = self._fork.read(statement.sql, {**statement.fixed, **parameters})
+        found = self._read(statement.sql, {**statement.fixed, **parameters})
         return [statement.as_row(values) for values in found]
 
     def rows(self, statement: Statement | str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         """Plain tuples, for paths where building dicts would cost more than the query."""
         if isinstance(statement, str):
-            return self._fork.read(statement, parameters).fetchall()
-        return self._fork.read(statement.sql, {**statement.fixed, **parameters}).fetchall()
+            return self._read(statement, parameters).fetchall()
+        return self._read(statement.sql, {**statement.fixed, **parameters}).fetchall()
 
     def save(self, table: sa.Table, row: Row, event: str) -> None:
         """Insert or update one whole row, and write down what it was and what it became."""
@@ -114,6 +124,12 @@ class World:
             yield
         finally:
             self._fork.undo("past")
+
+    def _read(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+        try:
+            return self._fork.read(sql, parameters)
+        except OverflowError:
+            raise MalformedRequest("A number is out of range.") from None
 
     def _restore(self, plan: TablePlan, change: Change) -> None:
         if change.before is None:
