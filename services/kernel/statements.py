@@ -60,6 +60,11 @@ def derived(name: str, of: Callable[[Row], str | None]) -> sa.Column[Any]:
     return sa.Column(name, sa.Text, info={"derived": of})
 
 
+def facts(table: sa.Table) -> list[sa.Column[Any]]:
+    """The columns that make a row: select these where the rows are to be saved again."""
+    return [column for column in table.columns if "derived" not in column.info]
+
+
 class TablePlan:
     """The four statements that World needs of a table."""
 
@@ -72,13 +77,12 @@ class TablePlan:
         key = keys[0]
         self.name = str(table.name)
         self.key = str(key.name)
-        facts = [column for column in table.columns if "derived" not in column.info]
-        self.columns: tuple[str, ...] = tuple(str(column.name) for column in facts)
-        self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in facts if isinstance(c.type, Json))
+        self.columns: tuple[str, ...] = tuple(str(column.name) for column in facts(table))
+        self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in facts(table) if isinstance(c.type, Json))
         self.derived: tuple[tuple[str, Callable[[Row], str | None]], ...] = tuple(
             (f"v_{column.name}", column.info["derived"]) for column in table.columns if "derived" in column.info
         )
-        self.get = Statement(sa.select(*facts).where(key == sa.bindparam("key")))
+        self.get = Statement(sa.select(*facts(table)).where(key == sa.bindparam("key")))
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
         self.update = Statement(
             table.update()
