@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from services.crm.errors import InvalidProperties, RecordNotFound
 from services.crm.tables import objects
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Row, Statement, facts
 from services.kernel.world import World
 
 CONTACT = "contacts"
@@ -15,7 +15,7 @@ _CONTACT_PROPERTIES = frozenset(
     {"email", "firstname", "lastname", "phone", "company", "jobtitle", "city", "country", "lifecyclestage"}
 )
 _PAGE = Statement(
-    sa.select(objects)
+    sa.select(*facts(objects))
     .where(
         objects.c.kind == sa.bindparam("kind"), objects.c.archived_at.is_(None), objects.c.id > sa.bindparam("after")
     )

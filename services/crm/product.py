@@ -6,6 +6,8 @@ from services.crm.routes import router
 from services.crm.tables import schema
 from services.kernel.product import BenchCall, Product
 
+_CONTACTS = "SELECT id FROM objects WHERE kind = 'contacts' AND archived_at IS NULL"
+
 product = Product(
     name="crm",
     title="CRM API",
@@ -17,10 +19,10 @@ product = Product(
     checks=checks,
     mint=lambda secret: f"pat-na1-{secret}",
     bench={
-        "contact by id": BenchCall("GET", "/crm/v3/objects/contacts/{contacts}", bar=2.5),
+        "contact by id": BenchCall("GET", "/crm/v3/objects/contacts/{id}", ids=_CONTACTS, bar=2.5),
         "list of 25 contacts": BenchCall("GET", "/crm/v3/objects/contacts?limit=25"),
         "update a contact": BenchCall(
-            "PATCH", "/crm/v3/objects/contacts/{contacts}", {"properties": {"phone": "+1 415 555 {n}"}}, bar=4.0
+            "PATCH", "/crm/v3/objects/contacts/{id}", {"properties": {"phone": "+1 415 555 {n}"}}, _CONTACTS, bar=4.0
         ),
         "create a contact": BenchCall(
             "POST", "/crm/v3/objects/contacts", {"properties": {"email": "ann{n}@corvane.eu", "firstname": "Ann"}}

@@ -1,0 +1,65 @@
+"""What the search index keeps of a record's values; SQLite's own lower() knows ASCII only, so Python folds."""
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from functools import lru_cache
+
+import orjson
+
+from services.crm.kinds import searchable_properties
+from services.kernel.clock import milliseconds
+from services.kernel.statements import Row
+
+# Longer values are compared by their beginning; nobody filters a whole letter for equality.
+LONGEST_FOLDED = 256
+_WORD = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\Z", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?\Z", re.ASCII)
+
+
+def fold(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()[:LONGEST_FOLDED]
+
+
+def words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFC", text).casefold())
+
+
+def number(text: str) -> float | None:
+    """The value as a number: a time counts in milliseconds since 1970, so that both can be compared."""
+    if _NUMBER.match(text):
+        value = float(text)
+        return value if abs(value) < 1e300 else None
+    return moment_ms(text) if _DATE.match(text) else None
+
+
+def moment_ms(text: str) -> float | None:
+    """An ISO date or time in milliseconds; a time without a zone is UTC, as the vendor reads it."""
+    try:
+        when = datetime.fromisoformat(text)
+        return milliseconds(when if when.tzinfo else when.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        return None
+
+
+def indexed(row: Row) -> str:
+    """name → [folded, number, words], as the triggers on `objects` unfold it."""
+    return orjson.dumps(
+        {name: _entry(value) for name, value in row["properties"].items() if value not in (None, "")}
+    ).decode()
+
+
+def searchable(row: Row) -> str:
+    """The text that a free `query` looks through."""
+    properties = row["properties"]
+    return "\n".join(
+        properties[name] for name in searchable_properties(row["kind"], properties) if properties.get(name)
+    )
+
+
+# A write re-indexes a whole record, and most of its values are what they were.
+@lru_cache(maxsize=16_384)
+def _entry(value: str) -> tuple[str, float | None, str | None]:
+    folded, found = fold(value), " ".join(words(value))
+    return folded, number(value), None if found == folded else found
