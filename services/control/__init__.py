@@ -1,0 +1,1 @@
+"""Control: episodes, tasks, verdicts and their record."""

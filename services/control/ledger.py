@@ -1,0 +1,319 @@
+"""The ledger: the durable record, on a thread of its own."""
+
+import asyncio
+import fcntl
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from dayshift.wire import EpisodePhase, Report, Verdict
+from sqlalchemy.engine import Connection
+
+from services.control.problems import LedgerDown
+from services.control.tables import episodes, events, faults, trajectories, verdicts
+
+Result = TypeVar("Result")
+_MIGRATIONS = Path(__file__).resolve().parent / "migrations"
+# Any number will do as long as every control process uses the same.
+_MIGRATION_LOCK = 8700
+_PATIENCE_SECONDS = 5
+
+
+def wall_ms() -> int:
+    """The ledger records when things really happened; nothing an agent meets depends on it."""
+    return int(datetime.now(UTC).timestamp() * 1000)  # noqa: TID251 - as said
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is written when an episode opens."""
+
+    id: str
+    task: str | None
+    seed: int
+    split: str
+    world: str
+    faults: str
+    products: tuple[str, ...]
+    fingerprint: str
+    brief: str
+    clock: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is written when an episode ends: the verdict and all that explains it."""
+
+    id: str
+    phase: EpisodePhase
+    verdict: Verdict
+    exact: Fraction | None = None
+    # Whether an unscored ending is a failure of ours.
+    ours: bool = False
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    diff: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    revisions: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An episode as the ledger knows it."""
+
+    id: str
+    task: str | None
+    phase: EpisodePhase
+    steps: int
+    clock: str
+    revisions: dict[str, int]
+    verdict: Verdict | None
+
+
+class Ledger:
+    """One engine, one worker thread: a request of control costs one hop, and writes never wait for each other."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = engine_for(url)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
+
+    async def start(self) -> None:
+        await self._hop(lambda: migrate(self._engine))
+
+    async def begin(self, beginning: Beginning) -> None:
+        row = {
+            "id": beginning.id,
+            "task": beginning.task,
+            "seed": beginning.seed,
+            "split": beginning.split,
+            "world": beginning.world,
+            "faults": beginning.faults,
+            "products": ",".join(beginning.products),
+            "fingerprint": beginning.fingerprint,
+            "brief": _storable(beginning.brief),
+            "phase": EpisodePhase.OPEN.value,
+            "steps": 0,
+            "clock": beginning.clock,
+            "revisions": "{}",
+            "opened_at": wall_ms(),
+        }
+        await self._transaction(lambda connection: connection.execute(_BEGIN, row))
+
+    async def end(self, ending: Ending) -> bool:
+        """Write the ending; False if another was written before: the first one stands."""
+        return await self._transaction(lambda connection: _end(connection, ending))
+
+    async def close_judged(self, episode_id: str) -> None:
+        statement = sa.update(episodes).where(episodes.c.id == episode_id).values(phase=EpisodePhase.CLOSED.value)
+        await self._transaction(lambda connection: connection.execute(statement))
+
+    async def recorded(self, episode_id: str) -> Recorded | None:
+        return await self._transaction(lambda connection: _recorded(connection, episode_id))
+
+    async def trajectory(self, episode_id: str) -> list[dict[str, Any]] | None:
+        return await self._document(trajectories.c.steps, episode_id)
+
+    async def diff(self, episode_id: str) -> dict[str, list[dict[str, Any]]] | None:
+        return await self._document(trajectories.c.diff, episode_id)
+
+    async def still_open(self) -> list[tuple[str, str]]:
+        statement = sa.select(episodes.c.id, episodes.c.clock).where(episodes.c.phase == EpisodePhase.OPEN.value)
+        return await self._transaction(
+            lambda connection: [(row.id, row.clock) for row in connection.execute(statement)]
+        )
+
+    async def happened(
+        self, kind: str, because: str, episode_id: str | None = None, product: str | None = None
+    ) -> None:
+        row = {
+            "at": wall_ms(),
+            "kind": kind,
+            "episode_id": episode_id,
+            "product": product,
+            "because": _storable(because),
+        }
+        await self._transaction(lambda connection: connection.execute(sa.insert(events), row))
+
+    async def report(self, since: datetime | None) -> Report:
+        return await self._transaction(lambda connection: _report(connection, since))
+
+    async def alive(self) -> bool:
+        try:
+            await self._transaction(lambda connection: connection.execute(sa.text("SELECT 1")))
+        except LedgerDown:
+            return False
+        return True
+
+    async def stop(self) -> None:
+        await self._hop(self._engine.dispose)
+        self._thread.shutdown(wait=False)
+
+    async def _document(self, column: sa.Column[bytes], episode_id: str) -> Any:
+        statement = sa.select(column).where(trajectories.c.episode_id == episode_id)
+        packed = await self._transaction(lambda connection: connection.execute(statement).scalar())
+        return None if packed is None else _unpacked(packed)
+
+    async def _transaction(self, work: Callable[[Connection], Result]) -> Result:
+        def transact() -> Result:
+            with self._engine.begin() as connection:
+                return work(connection)
+
+        try:
+            return await self._hop(transact)
+        except sa.exc.DBAPIError as error:
+            raise LedgerDown(f"the ledger does not answer: {_first_line(error)}") from error
+
+    async def _hop(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def engine_for(url: str) -> sa.Engine:
+    if url.startswith("sqlite"):
+        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
+        sa.event.listen(engine, "connect", _tune_sqlite)
+        return engine
+    return sa.create_engine(url, pool_size=1, pool_pre_ping=True, connect_args={"connect_timeout": _PATIENCE_SECONDS})
+
+
+def _tune_sqlite(connection: Any, _: object) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def migrate(engine: sa.Engine) -> None:
+    """Bring the schema up to date; of two processes that start at once, one waits for the other."""
+    settings = Config()
+    settings.set_main_option("script_location", str(_MIGRATIONS))
+    with _alone(engine) as connection:
+        settings.attributes["connection"] = connection
+        command.upgrade(settings, "head")
+
+
+@contextmanager
+def _alone(engine: sa.Engine) -> Iterator[Connection]:
+    if engine.dialect.name == "sqlite":
+        database = Path(engine.url.database or "")
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with database.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with engine.begin() as connection:
+                yield connection
+        return
+    with engine.begin() as connection:
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MIGRATION_LOCK})
+        yield connection
+
+
+_BEGIN = sa.insert(episodes)
+_FAULT_KEYS = ("product", "kind", "operation")
+
+
+def _end(connection: Connection, ending: Ending) -> bool:
+    verdict = ending.verdict
+    closing = (
+        sa.update(episodes)
+        .where(episodes.c.id == ending.id, episodes.c.phase == EpisodePhase.OPEN.value)
+        .values(
+            phase=ending.phase.value,
+            steps=verdict.steps,
+            clock=verdict.clock,
+            revisions=orjson.dumps(ending.revisions).decode(),
+            ended_at=wall_ms(),
+        )
+    )
+    if connection.execute(closing).rowcount != 1:
+        return False
+    connection.execute(
+        sa.insert(verdicts),
+        {
+            "episode_id": ending.id,
+            "outcome": verdict.outcome,
+            "reward": verdict.reward,
+            "exact": None if ending.exact is None else str(ending.exact),
+            "because": None if verdict.because is None else _storable(verdict.because),
+            "ours": ending.ours,
+            "body": _packed(verdict.model_dump()),
+        },
+    )
+    connection.execute(
+        sa.insert(trajectories),
+        {"episode_id": ending.id, "steps": _packed(ending.steps), "diff": _packed(ending.diff)},
+    )
+    struck = [{"episode_id": ending.id, **fault.model_dump(include=set(_FAULT_KEYS))} for fault in verdict.faults]
+    if struck:
+        connection.execute(sa.insert(faults), struck)
+    return True
+
+
+def _recorded(connection: Connection, episode_id: str) -> Recorded | None:
+    joined = sa.outerjoin(episodes, verdicts, episodes.c.id == verdicts.c.episode_id)
+    statement = sa.select(episodes, verdicts.c.body).select_from(joined).where(episodes.c.id == episode_id)
+    row = connection.execute(statement).one_or_none()
+    if row is None:
+        return None
+    return Recorded(
+        id=row.id,
+        task=row.task,
+        phase=EpisodePhase(row.phase),
+        steps=row.steps,
+        clock=row.clock,
+        revisions=orjson.loads(row.revisions),
+        verdict=None if row.body is None else Verdict.model_validate(_unpacked(row.body)),
+    )
+
+
+def _report(connection: Connection, since: datetime | None) -> Report:
+    after = 0 if since is None else int(since.timestamp() * 1000)
+    recent = episodes.c.opened_at >= after
+    ended = sa.join(verdicts, episodes, episodes.c.id == verdicts.c.episode_id)
+    outcomes = _counted(connection, verdicts.c.outcome, ended, recent)
+    unscored = verdicts.c.outcome == "unscored"
+    causes = _counted(connection, verdicts.c.because, ended, sa.and_(recent, unscored))
+    ours = _total(connection, ended, sa.and_(recent, verdicts.c.ours))
+    judged = _total(connection, ended, sa.and_(recent, sa.or_(~unscored, verdicts.c.ours)))
+    struck = sa.join(faults, episodes, episodes.c.id == faults.c.episode_id)
+    return Report(
+        since=None if since is None else since.isoformat(),
+        episodes=_total(connection, episodes, recent),
+        outcomes=outcomes,
+        open=_total(connection, episodes, sa.and_(recent, episodes.c.phase == EpisodePhase.OPEN.value)),
+        failure_rate=ours / judged if judged else 0.0,
+        causes=causes,
+        faults_injected=_counted(connection, faults.c.kind, struck, recent),
+    )
+
+
+def _counted(
+    connection: Connection, column: sa.Column[Any], source: sa.FromClause, where: sa.ColumnElement[bool]
+) -> dict[str, int]:
+    statement = sa.select(column, sa.func.count()).select_from(source).where(where).group_by(column).order_by(column)
+    return {str(value): count for value, count in connection.execute(statement)}
+
+
+def _total(connection: Connection, source: sa.FromClause, where: sa.ColumnElement[bool]) -> int:
+    return connection.execute(sa.select(sa.func.count()).select_from(source).where(where)).scalar_one()
+
+
+def _packed(document: Any) -> bytes:
+    return zlib.compress(orjson.dumps(document), 1)
+
+
+def _unpacked(packed: bytes) -> Any:
+    return orjson.loads(zlib.decompress(packed))
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL keeps no NUL in a text."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def _first_line(error: sa.exc.DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]
