@@ -45,7 +45,7 @@ load: worlds ## 60 s at 200 requests/s against the embedded stack, with consiste
 
 .PHONY: bench
 bench: worlds ## requests/s and CPU per request beside an empty endpoint; forks, resets, memory
-	@$(BIN)/python -m loadtests.bench
+	@$(BIN)/python -m services.bench
 
 .PHONY: worlds
 worlds: $(READY) ## build the world files that are missing or out of date

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from services.kernel import credentials
 from services.kernel.answers import Answer
+from services.kernel.dispatch import Dispatch
 from services.kernel.episodes import Episode, Episodes, KeptAnswer, Step
 from services.kernel.errors import (
     BodyTooLarge,
@@ -21,6 +25,7 @@ from services.kernel.errors import (
     Refusal,
     Unauthenticated,
     Unavailable,
+    problems_of,
 )
 from services.kernel.faults import Fault, FaultKind
 from services.kernel.product import Circumstance
@@ -42,8 +47,9 @@ class Dropped(Exception):
 class AgentDoor:
     """Pure ASGI around a product's FastAPI app."""
 
-    def __init__(self, app: ASGIApp, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
-        self._app = app
+    def __init__(self, api: FastAPI, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
+        self._api = api
+        self._dispatch = Dispatch(api)
         self._episodes = episodes
         self._product = episodes.product
         self._telemetry = telemetry
@@ -51,7 +57,7 @@ class AgentDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _OPEN_PATHS:
-            await self._app(scope, receive, send)
+            await self._api(scope, receive, send)
             return
         try:
             episode = self._enter(scope)
@@ -133,15 +139,13 @@ class AgentDoor:
 
     async def _serve(self, episode: Episode, scope: Scope, body: bytes) -> Answer:
         world = episode.world
-        captured = _Captured()
         scope["world"] = world
         scope["circumstance"] = _inside(episode, scope)
         world.actor = "agent"
         try:
             with self._telemetry.span(f"{scope['method']} {scope['path']}"):
                 world.begin()
-                await self._app(scope, _replay(body), captured.send)
-                answer = captured.answer()
+                answer = await self._decide(scope, body)
                 if answer.status < 400:
                     world.keep()
                 else:
@@ -151,6 +155,12 @@ class AgentDoor:
         finally:
             world.actor = "house"
         return self._dressed(episode, answer)
+
+    async def _decide(self, scope: Scope, body: bytes) -> Answer:
+        try:
+            return await self._dispatch.answer(scope, body)
+        except (Refusal, RequestValidationError, HTTPException) as error:
+            return self._product.render(_as_refusal(error), scope["circumstance"])
 
     def _broke(self, episode: Episode, scope: Scope, error: Exception) -> Answer:
         cause = f"{type(error).__name__} in {_operation(scope)}: {error}"
@@ -225,35 +235,18 @@ class Claim:
         return cls(value.decode("latin-1"), hashlib.sha256(said).digest())
 
 
-class _Captured:
-    """Collects what the inner app sends: an answer leaves only after its writes are kept."""
-
-    __slots__ = ("body", "headers", "status")
-
-    def __init__(self) -> None:
-        self.status = 0
-        self.headers: list[tuple[bytes, bytes]] = []
-        self.body = b""
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = list(message.get("headers", ()))
-        elif message["type"] == "http.response.body":
-            self.body += message.get("body", b"")
-
-    def answer(self) -> Answer:
-        if not self.status:
-            raise RuntimeError("the route gave no answer")
-        kept = tuple((name, value) for name, value in self.headers if name != b"content-length")
-        return Answer(self.status, self.body, kept)
-
-
-def _replay(body: bytes) -> Receive:
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive
+def _as_refusal(error: Exception) -> Refusal:
+    match error:
+        case Refusal():
+            return error
+        case RequestValidationError():
+            problems = problems_of(error.errors())
+            return MalformedRequest("; ".join(f"{found.where}: {found.message}" for found in problems[:5]), problems)
+        case HTTPException() if isinstance(error.__cause__, Refusal):
+            return error.__cause__
+        case HTTPException():
+            return MalformedRequest(str(error.detail))
+    raise error
 
 
 def _planned(fault: Fault, retry_after: int) -> Refusal:

@@ -39,4 +39,4 @@ def milliseconds(when: datetime) -> int:
 
 def iso(ms: int) -> str:
     """ISO-8601 with milliseconds and a Z, as the imitated products print it."""
-    return moment(ms).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+    return moment(ms).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -8,6 +8,7 @@ Refusal                    400
 ├── MethodNotAllowed       405
 ├── KeyReused              409  an Idempotency-Key came back with another request
 ├── BodyTooLarge           413
+├── UnsupportedMediaType   415
 ├── RateLimited            429  carries Retry-After
 └── Unavailable            503  carries Retry-After
 
@@ -91,6 +92,12 @@ class BodyTooLarge(Refusal):
     """The request body is larger than this service reads."""
 
     status = 413
+
+
+class UnsupportedMediaType(Refusal):
+    """The request body is not JSON."""
+
+    status = 415
 
 
 class RateLimited(Refusal):

@@ -34,6 +34,21 @@ def _no_headers(_: World) -> Mapping[str, str]:
     return {}
 
 
+@dataclass(frozen=True, slots=True)
+class BenchCall:
+    """One operation worth measuring. `{id}` stands for a row that `ids` finds, `{n}` for a running number."""
+
+    method: str
+    path: str
+    body: Mapping[str, object] | None = None
+    # SQL on the world whose first column holds ids to choose from.
+    ids: str = ""
+    # A list in the body whose one element names `{id}` is repeated this often, with another id each.
+    many: int = 1
+    # At most this many times the CPU of an empty endpoint; None where nobody has set a bar.
+    bar: float | None = None
+
+
 @dataclass(frozen=True)
 class Product:
     """One imitated service: its tables, routes, words and checks."""
@@ -53,8 +68,8 @@ class Product:
     advance: Callable[[World, int], None] = _nothing_falls_due
     headers: Callable[[World], Mapping[str, str]] = _no_headers
     body_limit: int = MIB
-    # Operations that `make bench` measures: name → (method, path, body); `{id}` stands for a row of the world.
-    bench: Mapping[str, "BenchCall"] = field(default_factory=dict)
+    # What `make bench` measures.
+    bench: Mapping[str, BenchCall] = field(default_factory=dict)
 
     @property
     def door_port(self) -> int:
@@ -63,14 +78,3 @@ class Product:
 
     def table(self, name: str) -> sa.Table:
         return self.schema.tables.tables[name]
-
-
-@dataclass(frozen=True, slots=True)
-class BenchCall:
-    """One operation worth measuring."""
-
-    method: str
-    path: str
-    body: Mapping[str, object] | None = None
-    # At most this many times the CPU of an empty endpoint; None where nobody has set a bar.
-    bar: float | None = None

@@ -58,18 +58,21 @@ class Telemetry:
         self._requests.labels(operation, str(status)).inc()
         self._latency.observe(seconds)
         if self._log.isEnabledFor(logging.INFO):
-            self._log.info(
-                "answered",
-                extra={
-                    "fields": {
-                        "episode": episode,
-                        "product": self._service,
-                        "operation": operation,
-                        "status": status,
-                        "ms": round(seconds * 1000, 3),
-                    }
-                },
-            )
+            self._line(episode, operation, status, seconds)
+
+    def _line(self, episode: str, operation: str, status: int, seconds: float) -> None:
+        """The one line that every request writes: past the logging module, which would cost more than the request."""
+        line = {
+            "level": "info",
+            "event": "answered",
+            "episode": episode,
+            "product": self._service,
+            "operation": operation,
+            "status": status,
+            "ms": round(seconds * 1000, 3),
+        }
+        sys.stderr.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        sys.stderr.buffer.flush()
 
     def fault_injected(self, kind: str) -> None:
         self._faults.labels(kind).inc()

@@ -1,0 +1,245 @@
+"""FastAPI declares and documents the routes; this serves them.
+
+FastAPI finds a route by trying one after the other and solves dependencies in general; both grow with the product.
+Ours are alike (path, query, one JSON body, the world), so they are indexed once and bound directly: on a product with
+five routes a read costs a quarter of what it costs through FastAPI's own stack, and no more with five hundred.
+Whatever is not of that kind (forms, uploads, dependencies of its own) still goes through FastAPI.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+from fastapi import FastAPI, Request, Response, params
+from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.datastructures import QueryParams
+from starlette.routing import BaseRoute
+from starlette.types import Message, Receive, Scope
+
+from services.kernel.answers import Answer
+from services.kernel.errors import MalformedRequest, MethodNotAllowed, NoSuchRoute, UnsupportedMediaType
+from services.kernel.world import World
+
+Serve = Callable[[Scope, bytes], Awaitable[Answer]]
+_NO_BODY: Any = None
+
+
+async def current_world(request: Request) -> World:
+    world: World = request.scope["world"]
+    return world
+
+
+class Bound:
+    """One route, ready to be called with what its endpoint asks for."""
+
+    __slots__ = (
+        "_body_fields",
+        "_defaults",
+        "_embed",
+        "_endpoint",
+        "_only_body",
+        "_path",
+        "_query",
+        "_request",
+        "_world",
+    )
+
+    def __init__(self, route: APIRoute) -> None:
+        asked = route.dependant
+        self._endpoint: Callable[..., Awaitable[Response]] = route.endpoint
+        self._path = [(field.alias, field) for field in asked.path_params]
+        self._query = asked.query_params
+        optional = all(not field.field_info.is_required() for field in self._query)
+        self._defaults = {field.name: field.get_default() for field in self._query} if optional else None
+        self._body_fields = asked.body_params
+        self._embed = bool(route._embed_body_fields)  # noqa: SLF001 - FastAPI keeps it to itself
+        single = len(self._body_fields) == 1 and not self._embed
+        self._only_body = self._body_fields[0] if single else None
+        self._request = asked.request_param_name
+        self._world = next((found.name for found in asked.dependencies if found.call is current_world), None)
+
+    async def __call__(self, scope: Scope, body: bytes) -> Answer:
+        values: dict[str, Any] = {}
+        errors: list[Any] = []
+        for alias, field in self._path:
+            values[field.name], wrong = field.validate(scope["path_params"][alias], values, loc=("path", alias))
+            errors += wrong or ()
+        if self._query:
+            self._bind_query(scope, values, errors)
+        if self._body_fields:
+            await self._bind_body(scope, body, values, errors)
+        if errors:
+            raise RequestValidationError(errors)
+        if self._world is not None:
+            values[self._world] = scope["world"]
+        if self._request is not None:
+            values[self._request] = Request(scope, _replay(body))
+        return _answer(await self._endpoint(**values))
+
+    def _bind_query(self, scope: Scope, values: dict[str, Any], errors: list[Any]) -> None:
+        if not scope["query_string"] and self._defaults is not None:
+            values.update(self._defaults)
+            return
+        bound, wrong = request_params_to_args(self._query, QueryParams(scope["query_string"]))
+        values.update(bound)
+        errors += wrong
+
+    async def _bind_body(self, scope: Scope, body: bytes, values: dict[str, Any], errors: list[Any]) -> None:
+        received = _json(scope, body)
+        if self._only_body is not None and body:
+            values[self._only_body.name], wrong = self._only_body.validate(received, {}, loc=("body",))
+            errors += wrong or ()
+            return
+        bound, missing = await request_body_to_args(self._body_fields, received, self._embed)
+        values.update(bound)
+        errors += missing
+
+
+class Node:
+    """One segment of the paths served."""
+
+    __slots__ = ("any", "literal", "served")
+
+    def __init__(self) -> None:
+        self.literal: dict[str, Node] = {}
+        self.any: Node | None = None
+        # Method → (route, names of its path parameters in order, how to serve it).
+        self.served: dict[str, tuple[APIRoute, list[str], Serve]] = {}
+
+    def find(self, segments: list[str], at: int, taken: list[str]) -> "Node | None":
+        """A literal segment wins over a parameter; what leads nowhere is tried the other way."""
+        if at == len(segments):
+            return self if self.served else None
+        segment = segments[at]
+        if (child := self.literal.get(segment)) is not None and (
+            found := child.find(segments, at + 1, taken)
+        ) is not None:
+            return found
+        if self.any is not None and segment:
+            taken.append(segment)
+            if (found := self.any.find(segments, at + 1, taken)) is not None:
+                return found
+            taken.pop()
+        return None
+
+
+class Dispatch:
+    """Every route of one FastAPI app, found by its segments."""
+
+    def __init__(self, api: FastAPI) -> None:
+        self._api = api
+        self._root = Node()
+        for route in _flat(api.routes):
+            if isinstance(route, APIRoute):
+                self._add(route)
+
+    async def answer(self, scope: Scope, body: bytes) -> Answer:
+        taken: list[str] = []
+        node = self._root.find(_segments(scope), 0, taken)
+        if node is None:
+            raise NoSuchRoute
+        if scope["method"] not in node.served:
+            raise MethodNotAllowed(", ".join(node.served))
+        route, names, serve = node.served[scope["method"]]
+        scope["route"] = route
+        scope["path_params"] = dict(zip(names, taken, strict=True))
+        return await serve(scope, body)
+
+    def _add(self, route: APIRoute) -> None:
+        if "{" in route.path and any(":" in part for part in route.path.split("/") if part.startswith("{")):
+            raise ValueError(f"{route.path}: only plain parameters are served; take the rest of a path as a query")
+        node, names = self._root, []
+        for segment in route.path.split("/")[1:]:
+            if segment.startswith("{") and segment.endswith("}"):
+                names.append(segment[1:-1])
+                node.any = node.any or Node()
+                node = node.any
+            else:
+                node = node.literal.setdefault(segment, Node())
+        serve: Serve = Bound(route) if _plain(route) else self._through_fastapi
+        for method in route.methods:
+            if method in node.served:
+                raise ValueError(f"{method} {route.path} is declared twice")
+            node.served[method] = (route, names, serve)
+
+    async def _through_fastapi(self, scope: Scope, body: bytes) -> Answer:
+        captured = Captured()
+        await self._api(scope, _replay(body), captured.send)
+        return captured.answer()
+
+
+class Captured:
+    """Collects what an app sends: an answer leaves only after its writes are kept."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body = b""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = list(message.get("headers", ()))
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+
+    def answer(self) -> Answer:
+        if not self.status:
+            raise RuntimeError("the route gave no answer")
+        return Answer(self.status, self.body, _without_length(self.headers))
+
+
+def _flat(routes: list[BaseRoute]) -> list[BaseRoute]:
+    """FastAPI keeps included routers as routes with routes of their own."""
+    found: list[BaseRoute] = []
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        found += [route] if inner is None else _flat(inner.routes)
+    return found
+
+
+def _plain(route: APIRoute) -> bool:
+    asked = route.dependant
+    form = route.body_field is not None and isinstance(route.body_field.field_info, params.Form)
+    others = [found for found in asked.dependencies if found.call is not current_world]
+    return not (form or others or asked.header_params or asked.cookie_params or asked.response_param_name)
+
+
+def _segments(scope: Scope) -> list[str]:
+    """Split before decoding: an encoded slash belongs to an id, it does not start a new segment."""
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%" not in raw:
+        return str(scope["path"]).split("/")[1:]
+    return [unquote(part) for part in raw.decode("ascii", "replace").partition("?")[0].split("/")[1:]]
+
+
+def _json(scope: Scope, body: bytes) -> Any:
+    if not body:
+        return _NO_BODY
+    media = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+    if media and b"json" not in media.lower():
+        raise UnsupportedMediaType
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequest(f"Invalid input JSON: {error.msg} at character {error.pos}.") from error
+
+
+def _replay(body: bytes) -> Receive:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+def _answer(response: Response) -> Answer:
+    return Answer(response.status_code, bytes(response.body), _without_length(response.raw_headers))
+
+
+def _without_length(headers: list[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((name, value) for name, value in headers if name != b"content-length")
