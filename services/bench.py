@@ -50,7 +50,7 @@ class Measured:
 # --- subjects -------------------------------------------------------------------------------------------------------
 
 
-async def bare(scope: Scope, _: Receive, send: Send) -> None:
+async def bare(_scope: Scope, _receive: Receive, send: Send) -> None:
     """(a) as little as ASGI allows."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"15")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -126,9 +126,9 @@ async def _connection(port: int, requests: list[bytes], lane: int, until: float)
         head = await reader.readuntil(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 2"):
             raise RuntimeError(f"the subject answered {head[:60]!r}")
-        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]) if b"ontent-length" in head.lower() else 0
-        if length:
-            await reader.readexactly(length)
+        _, said, rest = head.lower().partition(b"content-length: ")
+        if said:
+            await reader.readexactly(int(rest.split(b"\r\n")[0]))
         done += 1
     writer.close()
     return done
@@ -238,7 +238,8 @@ def _product_rows(product: Product, var: Path, world: str, seconds: float) -> It
 
 def _reopen(door: int, world: str, number: int) -> None:
     """Each operation starts from the template, as an episode would."""
-    with httpx.Client(base_url=f"http://127.0.0.1:{door}", headers={"authorization": f"Bearer {_DOOR_TOKEN}"}) as control:
+    headers = {"authorization": f"Bearer {_DOOR_TOKEN}"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{door}", headers=headers) as control:
         if number:
             control.post(f"/control/episodes/b{number - 1}/close", timeout=30).raise_for_status()
         opening = {"episode_id": f"b{number}", "credential": _CREDENTIAL, "seed": 1, "world": world}

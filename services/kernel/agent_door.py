@@ -63,8 +63,7 @@ class AgentDoor:
             episode = self._enter(scope)
             body = await self._read(scope, receive)
         except Refusal as refusal:
-            answer = self._product.render(refusal, _outside(scope))
-            await _send(answer, send)
+            await _send(self._product.render(refusal, _outside(scope)), send)
             return
         async with episode.lock:
             answer = await self._answer(episode, scope, body)
@@ -263,7 +262,7 @@ def _drop(scope: Scope) -> None:
     cut = scope.get("extensions", {}).get("dayshift.cut")
     if cut is None:
         raise Dropped
-    cut()
+    cut["now"]()
 
 
 async def _send(answer: Answer, send: Send) -> None:

@@ -55,7 +55,7 @@ class Change:
     @classmethod
     def of(cls, values: tuple[Any, ...]) -> "Change":
         *head, before, after = values
-        return cls(*head, before=_image(before), after=_image(after))
+        return cls(*head, _image(before), _image(after))
 
 
 @dataclass(frozen=True, slots=True)

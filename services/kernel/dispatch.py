@@ -160,7 +160,7 @@ class Dispatch:
             else:
                 node = node.literal.setdefault(segment, Node())
         serve: Serve = Bound(route) if _plain(route) else self._through_fastapi
-        for method in route.methods:
+        for method in sorted(route.methods or ()):
             if method in node.served:
                 raise ValueError(f"{method} {route.path} is declared twice")
             node.served[method] = (route, names, serve)

@@ -68,6 +68,8 @@ class Product:
     advance: Callable[[World, int], None] = _nothing_falls_due
     headers: Callable[[World], Mapping[str, str]] = _no_headers
     body_limit: int = MIB
+    # Lines to paste into a terminal or a Python prompt; {base} and {token} are filled in.
+    snippet: str = "curl -s -H 'Authorization: Bearer {token}' {base}/openapi.json"
     # What `make bench` measures.
     bench: Mapping[str, BenchCall] = field(default_factory=dict)
 

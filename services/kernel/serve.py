@@ -31,8 +31,8 @@ class CuttableProtocol(HttpToolsProtocol):
     """Lets a fault plan end a connection without a byte of answer."""
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()  # type: ignore[no-untyped-call]  # uvicorn leaves its protocols untyped
-        self.scope["extensions"] = {"dayshift.cut": self._cut}
+        super().on_message_begin()
+        self.scope["extensions"] = {"dayshift.cut": {"now": self._cut}}
 
     def _cut(self) -> None:
         # A finished cycle, as far as uvicorn cares: it must not write a 500 of its own into the closing socket.

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 Row = dict[str, Any]
 
 # Named parameters are what the sqlite3 driver takes as they are.
-_DIALECT = sqlite.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy leaves dialects untyped
+_DIALECT = sqlite.dialect(paramstyle="named")
 
 
 class Json(sa.types.UserDefinedType[Any]):

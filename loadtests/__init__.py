@@ -1,0 +1,1 @@
+"""Locust users and shapes, the consistency checker, reports."""
