@@ -56,7 +56,7 @@ class _Wire:
 class Door:
     """One product process, as control may ask it. httpx would cost more than everything the door does."""
 
-    def __init__(self, url: str, token: str, timeout: float = 15.0) -> None:
+    def __init__(self, url: str, token: str, timeout: float = 60.0) -> None:
         parts = urlsplit(url)
         self.url = url
         self._host = parts.hostname or "127.0.0.1"
@@ -65,28 +65,28 @@ class Door:
         self._timeout = timeout
         self._idle: list[_Wire] = []
 
-    async def get(self, path: str) -> Any:
-        return await self._asked("GET", path, b"")
+    async def get(self, path: str, timeout: float | None = None) -> Any:
+        return await self._asked("GET", path, b"", timeout or self._timeout)
 
     async def post(self, path: str, message: Mapping[str, Any] | None = None) -> Any:
-        return await self._asked("POST", path, orjson.dumps(message or {}))
+        return await self._asked("POST", path, orjson.dumps(message or {}), self._timeout)
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
-    async def _asked(self, method: str, path: str, body: bytes) -> Any:
+    async def _asked(self, method: str, path: str, body: bytes, timeout: float) -> Any:
         head = f"{method} {path} HTTP/1.1\r\n{self._head}content-type: application/json\r\ncontent-length: {len(body)}"
-        status, answer = await self._exchange(head.encode() + b"\r\n\r\n" + body)
+        status, answer = await self._exchange(head.encode() + b"\r\n\r\n" + body, timeout)
         said = _decoded(answer)
         if status >= 400:
             message = said.get("message") if isinstance(said, dict) else None
             raise Refused(status, str(message or answer[:200].decode(errors="replace")))
         return said
 
-    async def _exchange(self, request: bytes) -> tuple[int, bytes]:
+    async def _exchange(self, request: bytes, timeout: float) -> tuple[int, bytes]:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(timeout):
                 while (wire := self._kept()) is not None:
                     try:
                         return await self._over(wire, request)
@@ -94,7 +94,7 @@ class Door:
                         continue
                 return await self._over(await self._connected(), request)
         except TimeoutError as error:
-            raise Silent(f"{self.url} did not answer within {self._timeout:g} s") from error
+            raise Silent(f"{self.url} did not answer within {timeout:g} s") from error
 
     async def _over(self, wire: _Wire, request: bytes) -> tuple[int, bytes]:
         try:

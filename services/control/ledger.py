@@ -119,10 +119,12 @@ class Ledger:
         return await self._transaction(lambda connection: _recorded(connection, episode_id))
 
     async def trajectory(self, episode_id: str) -> list[dict[str, Any]] | None:
-        return await self._document(trajectories.c.steps, episode_id)
+        steps: list[dict[str, Any]] | None = await self._document(trajectories.c.steps, episode_id)
+        return steps
 
     async def diff(self, episode_id: str) -> dict[str, list[dict[str, Any]]] | None:
-        return await self._document(trajectories.c.diff, episode_id)
+        diff: dict[str, list[dict[str, Any]]] | None = await self._document(trajectories.c.diff, episode_id)
+        return diff
 
     async def still_open(self) -> list[tuple[str, str]]:
         statement = sa.select(episodes.c.id, episodes.c.clock).where(episodes.c.phase == EpisodePhase.OPEN.value)

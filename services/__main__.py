@@ -1,0 +1,52 @@
+"""python -m services up | control | <product>"""
+
+import argparse
+import sys
+
+from services.kernel import catalog
+from services.kernel.config import BadSetting, Settings
+from services.kernel.serve import PortTaken, run_product
+from services.kernel.template import TemplateTouched
+
+
+def main(arguments: list[str] | None = None) -> int:
+    chosen = _parser().parse_args(arguments)
+    try:
+        return _run(chosen)
+    except (BadSetting, PortTaken, TemplateTouched) as error:
+        print(f"dayshift: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    if chosen.service == "up":
+        # Late: a product alone needs neither the supervisor nor, below, control and its database.
+        from services.supervisor import up
+
+        return up(port_base=chosen.port_base, restart=chosen.restart)
+    settings = Settings.from_environment()
+    if chosen.service == "control":
+        from services.control.serve import run_control
+
+        run_control(settings)
+    else:
+        run_product(catalog.product(chosen.service), settings)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services", description="Run Dayshift's services.")
+    commands = parser.add_subparsers(dest="service", required=True, metavar="service")
+    whole = commands.add_parser("up", help="everything, one process per service, until Ctrl-C")
+    whole.add_argument("--port-base", type=int, metavar="N", help="control on N, products above it (default 8700)")
+    whole.add_argument("--restart", action="store_true", help="start a service again when it dies")
+    commands.add_parser("control", help="the control plane alone")
+    for name in catalog.names():
+        commands.add_parser(name, help=f"{catalog.product(name).title} alone")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""The control wire, row by row: parse, do, answer."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import orjson
+from dayshift.wire import Families, Message, OpenRequest, Split, SubmitRequest, WaitRequest
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+
+from services.control.control import Control
+from services.control.door import rendered
+from services.control.problems import Declined, NotFound, Unprocessable
+from services.kernel.answers import Answer
+from services.kernel.app import product_router
+from services.kernel.errors import MalformedRequest, problems_of
+
+_FAULTS_SHOWN = 5
+
+
+def create_api(control: Control) -> FastAPI:
+    api = FastAPI(title="Dayshift control", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    router = product_router()
+    episodes = control.episodes
+
+    @router.get("/health")
+    async def health() -> Response:
+        found = await control.health()
+        return _said(found, 200 if found.status == "ok" else 503)
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        return Response(control.metrics(), media_type="text/plain; version=0.0.4")
+
+    @router.get("/v1/tasks")
+    async def tasks(product: str | None = None, family: str | None = None, split: Split | None = None) -> Response:
+        return _said(Families(families=control.families(product, family, split)))
+
+    @router.post("/v1/episodes")
+    async def open_episode(request: OpenRequest) -> Response:
+        return _said(await episodes.open(request), 201)
+
+    @router.get("/v1/episodes/{episode_id}")
+    async def state(episode_id: str) -> Response:
+        return _said(await episodes.state(episode_id))
+
+    @router.post("/v1/episodes/{episode_id}/wait")
+    async def wait(episode_id: str, request: WaitRequest) -> Response:
+        return _said(await episodes.wait(episode_id, request.hours))
+
+    @router.post("/v1/episodes/{episode_id}/submit")
+    async def submit(episode_id: str, request: SubmitRequest | None = None) -> Response:
+        answer = None if request is None else request.answer
+        _require_storable(answer)
+        return _said(await episodes.submit(episode_id, answer))
+
+    @router.post("/v1/episodes/{episode_id}/close")
+    async def close(episode_id: str) -> Response:
+        return _said(await episodes.close(episode_id))
+
+    @router.get("/v1/episodes/{episode_id}/diff")
+    async def diff(episode_id: str) -> Response:
+        return _said(await episodes.diff(episode_id))
+
+    @router.get("/v1/episodes/{episode_id}/trajectory")
+    async def trajectory(episode_id: str) -> Response:
+        return _said(await episodes.trajectory(episode_id))
+
+    @router.get("/v1/report")
+    async def report(since: Annotated[datetime | None, Query()] = None) -> Response:
+        aware = since if since is None or since.tzinfo is not None else since.replace(tzinfo=UTC)
+        return _said(await control.ledger.report(aware))
+
+    @router.post("/v1/playground/reset")
+    async def reset_playground() -> Response:
+        await control.playground.reset()
+        return Response(status_code=204)
+
+    api.include_router(router)
+    for kind in (Declined, RequestValidationError, MalformedRequest, HTTPException):
+        api.add_exception_handler(kind, _decline)
+    return api
+
+
+def _said(message: Message, status: int = 200) -> Response:
+    return Response(message.model_dump_json(), status, media_type="application/json")
+
+
+async def _decline(_: Request, error: Exception) -> Response:
+    answer = rendered(_as_declined(error))
+    return _response(answer)
+
+
+def _as_declined(error: Exception) -> Declined:
+    match error:
+        case Declined():
+            return error
+        case RequestValidationError():
+            found = problems_of(error.errors())[:_FAULTS_SHOWN]
+            return Unprocessable("; ".join(f"{one.where}: {one.message}" for one in found))
+        case HTTPException(status_code=404):
+            return NotFound("nothing is served at this address")
+        case HTTPException(status_code=405):
+            return _MethodNotAllowed()
+    return Declined(str(error))
+
+
+class _MethodNotAllowed(Declined):
+    """This address does not take that method."""
+
+    status = 405
+    error = "method_not_allowed"
+
+
+def _require_storable(answer: JsonValue) -> None:
+    """What was read may still be nested too deep to be written down."""
+    try:
+        orjson.dumps(answer)
+    except (orjson.JSONEncodeError, RecursionError) as error:
+        raise Unprocessable(f"answer: {error}") from error
+
+
+def _response(answer: Answer) -> Response:
+    response = Response(answer.body, answer.status)
+    response.raw_headers = [*answer.headers, (b"content-length", b"%d" % len(answer.body))]
+    return response

@@ -1,0 +1,54 @@
+"""The playground: a standing episode for people who only want the APIs."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from services.control.live import DoorFailed
+from services.control.problems import NotNow
+from services.control.replicas import Replicas, Watched
+from services.kernel.config import BadSetting
+
+PLAYGROUND = "playground"
+_SHORTEST = 8
+_FAVOURITE = "standard"
+
+
+class Playground:
+    """One credential, every product, no lease, no brief, no verdict; kept open on every process that is up."""
+
+    def __init__(self, replicas: Replicas, credential: str) -> None:
+        if len(credential) < _SHORTEST:
+            raise BadSetting(f"DAYSHIFT_PLAYGROUND_TOKEN must have at least {_SHORTEST} characters")
+        self._replicas = replicas
+        self._credential = credential
+
+    async def keep(self, holding: Iterable[tuple[Watched, bool]]) -> None:
+        """Open it wherever it is missing: after a start, and after a product came back."""
+        for one, has_it in holding:
+            if not has_it and one.worlds:
+                await self._open(one)
+
+    async def reset(self) -> None:
+        """Back to the template, everywhere."""
+        for one in self._replicas.all():
+            if not one.is_up:
+                continue
+            with suppress(*DoorFailed):
+                await one.owner.door.post(f"/control/episodes/{PLAYGROUND}/close")
+            await self._open(one)
+
+    async def _open(self, one: Watched) -> None:
+        world = _FAVOURITE if _FAVOURITE in one.worlds else min(one.worlds)
+        try:
+            await one.owner.door.post(
+                "/control/episodes",
+                {
+                    "episode_id": PLAYGROUND,
+                    "credential": self._credential,
+                    "seed": 0,
+                    "world": world,
+                    "leased": False,
+                },
+            )
+        except DoorFailed as error:
+            raise NotNow(f"{one.owner.replica.product} did not open the playground: {error}") from error

@@ -1,0 +1,25 @@
+"""Control as a process."""
+
+import uvloop
+
+from services.control.app import create_api
+from services.control.control import put_to_rest, put_together, watched
+from services.control.door import ControlApp
+from services.kernel.config import Settings
+from services.kernel.serve import listener, serve_all
+from services.kernel.telemetry import start_logging
+
+
+async def serve(settings: Settings) -> None:
+    control = put_together(settings)
+    watching = await watched(control)
+    app = ControlApp(create_api(control), settings.control_token)
+    try:
+        await serve_all(listener(app, settings.host, settings.control_port))
+    finally:
+        await put_to_rest(control, watching)
+
+
+def run_control(settings: Settings) -> None:
+    start_logging(settings.log_level)
+    uvloop.run(serve(settings))

@@ -1,0 +1,263 @@
+"""`python -m services up`: one process per service, started in order, watched, stopped together."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from urllib.request import urlopen
+
+from services.kernel import catalog
+from services.kernel.config import BadSetting, Settings, reachable
+from services.kernel.serve import PortTaken
+from services.snippets import welcome
+
+_USUAL_BASE = 8700
+_START_SECONDS = 60.0
+_STOP_SECONDS = 10.0
+_PR_SET_PDEATHSIG = 1
+_COLOURS = (36, 33, 35, 32, 34, 31)
+
+
+@dataclass(eq=False)
+class Child:
+    """One service, and its process while it lives."""
+
+    name: str
+    health: str
+    ports: tuple[tuple[str, int], ...]
+    colour: int
+    process: asyncio.subprocess.Process | None = None
+    reading: list["asyncio.Task[None]"] = field(default_factory=list)
+
+
+class StartFailed(RuntimeError):
+    """A service that did not come up."""
+
+
+def up(*, port_base: int | None, restart: bool) -> int:
+    environment = _environment(port_base)
+    settings = Settings.from_environment(environment)
+    # Children share the parent's secrets, whether they came from the environment or from var/.
+    environment |= {"DAYSHIFT_CONTROL_TOKEN": settings.control_token, "DAYSHIFT_DOOR_TOKEN": settings.door_token}
+    children = _children(settings)
+    _require_ports(children)
+    _require_worlds(settings)
+    try:
+        return asyncio.run(_Supervisor(children, environment, settings, restart=restart).run())
+    except StartFailed as error:
+        print(f"dayshift: {error}", file=sys.stderr)
+        return 1
+
+
+class _Supervisor:
+    """Parent of all services."""
+
+    def __init__(
+        self, children: list[Child], environment: Mapping[str, str], settings: Settings, *, restart: bool
+    ) -> None:
+        self._children = children
+        self._environment = environment
+        self._settings = settings
+        self._restart = restart
+        self._leaving = asyncio.Event()
+        self._say = _Printer(max(len(child.name) for child in children))
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._leaving.set)
+        watching: list[asyncio.Task[None]] = []
+        try:
+            for child in self._children:
+                await self._unless_leaving(self._start(child))
+                watching.append(asyncio.create_task(self._mind(child)))
+            if not self._leaving.is_set():
+                print(welcome(self._settings), flush=True)
+            await self._leaving.wait()
+        finally:
+            for task in watching:
+                task.cancel()
+            await self._stop()
+        return 0
+
+    async def _unless_leaving(self, work: Awaitable[None]) -> None:
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self._leaving.wait())
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if working.done():
+            working.result()
+        else:
+            working.cancel()
+
+    async def _start(self, child: Child) -> None:
+        child.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "services",
+            child.name,
+            env=dict(self._environment),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            # A session of its own: Ctrl-C reaches the parent alone, which then stops all in order.
+            start_new_session=True,
+            preexec_fn=_die_with_parent(os.getpid()),
+        )
+        child.reading = [asyncio.create_task(self._read(child, child.process))]
+        await self._await_health(child, child.process)
+        self._say(child, "up at port " + ", ".join(str(port) for _, port in child.ports))
+
+    async def _await_health(self, child: Child, process: asyncio.subprocess.Process) -> None:
+        deadline = asyncio.get_running_loop().time() + _START_SECONDS
+        while asyncio.get_running_loop().time() < deadline:
+            if process.returncode is not None:
+                await asyncio.gather(*child.reading)
+                raise StartFailed(f"{child.name} ended with code {process.returncode} while starting")
+            if await asyncio.to_thread(_answers, child.health):
+                return
+            await asyncio.sleep(0.05)
+        raise StartFailed(f"{child.name} did not answer at {child.health} within {_START_SECONDS:g} s")
+
+    async def _read(self, child: Child, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None, "started with a pipe"
+        while line := await _line_of(process.stdout):
+            self._say(child, line)
+
+    async def _mind(self, child: Child) -> None:
+        while True:
+            assert child.process is not None, "minded after it started"
+            code = await child.process.wait()
+            if self._leaving.is_set():
+                return
+            self._say(child, f"DIED ({_cause(code)})" + ("" if self._restart else "; start it again with --restart"))
+            if not self._restart:
+                return
+            await asyncio.sleep(1)
+            with suppress(StartFailed):
+                await self._start(child)
+
+    async def _stop(self) -> None:
+        """Control first: it must not take the orderly end of a product for its death."""
+        for child in reversed(self._children):
+            await self._stop_one(child)
+
+    async def _stop_one(self, child: Child) -> None:
+        process = child.process
+        if process is None:
+            return
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _STOP_SECONDS)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        await asyncio.gather(*child.reading)
+        self._say(child, "stopped")
+
+
+class _Printer:
+    """Lines of all services on one screen; coloured where somebody looks, plain where a file does."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._is_coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+    def __call__(self, child: Child, line: str) -> None:
+        name = f"{child.name:<{self._width}} │ "
+        print(f"\033[{child.colour}m{name}\033[0m{line}" if self._is_coloured else name + line, flush=True)
+
+
+async def _line_of(stream: asyncio.StreamReader) -> str:
+    """The next line, whatever its length; empty at the end."""
+    try:
+        line = await stream.readuntil(b"\n")
+    except asyncio.IncompleteReadError as rest:
+        line = rest.partial
+    except asyncio.LimitOverrunError as overrun:
+        line = await stream.read(overrun.consumed)
+    text = line.decode(errors="replace").rstrip("\n")
+    return text or (" " if line else "")
+
+
+def _environment(port_base: int | None) -> dict[str, str]:
+    environment = dict(os.environ)
+    if port_base is None:
+        return environment
+    environment["DAYSHIFT_CONTROL_PORT"] = str(port_base)
+    for name, product in catalog.products().items():
+        environment[f"DAYSHIFT_{name.upper()}_PORT"] = str(port_base + product.port - _USUAL_BASE)
+    return environment
+
+
+def _children(settings: Settings) -> list[Child]:
+    """Products first: control looks for them as soon as it starts."""
+    host, door_host = settings.host, settings.door_host
+    colours = iter(_COLOURS * 8)
+    found = []
+    for name, product in sorted(catalog.products().items(), key=lambda pair: pair[1].port):
+        port, door = settings.port(name, product.port), settings.door_port(name, product.port)
+        health = f"http://{reachable(door_host)}:{door}/health"
+        found.append(Child(name, health, ((host, port), (door_host, door)), next(colours)))
+    control = f"http://{reachable(host)}:{settings.control_port}/health"
+    return [*found, Child("control", control, ((host, settings.control_port),), next(colours))]
+
+
+def _require_ports(children: list[Child]) -> None:
+    for child in children:
+        for host, port in child.ports:
+            if not 0 < port < 65536:
+                raise BadSetting(f"{port} is not a port: choose another --port-base")
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((host, port))
+                except OSError as error:
+                    raise PortTaken(
+                        f"port {port}, meant for {child.name}, is in use; stop what listens there or choose --port-base"
+                    ) from error
+
+
+def _require_worlds(settings: Settings) -> None:
+    missing = [name for name in catalog.names() if not any(settings.worlds_folder.glob(f"{name}-*.sqlite"))]
+    if not missing:
+        return
+    if find_spec("fixtures.__main__") is None:
+        raise BadSetting(f"there is no world for {', '.join(missing)} in {settings.worlds_folder}: run make worlds")
+    print(f"dayshift: building worlds for {', '.join(missing)}, once", flush=True)
+    built = subprocess.run([sys.executable, "-m", "fixtures", "build", "small", "standard"], check=False)
+    if built.returncode != 0:
+        raise BadSetting("the worlds could not be built: see above, then run make worlds")
+
+
+def _die_with_parent(parent: int) -> Callable[[], None]:
+    """Linux ends the child when its parent is gone, however it went."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def arrange() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return arrange
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2):  # noqa: S310 - our own address
+            return True
+    except OSError as error:
+        # Degraded is an answer too: what is down is said by /health, not by a start that never ends.
+        return getattr(error, "code", None) == 503
+
+
+def _cause(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"code {code}"
