@@ -47,6 +47,15 @@ class OpenRequest(Message):
     split: Split = "train"
     world: str = Field(default="standard", max_length=100)
     faults: str = Field(default="none", max_length=100)
+    # Also hand over the task's candidate calls, for policies that choose rather than write.
+    menu: bool = False
+
+
+class MenuItem(Message):
+    """A candidate call; whether it helps, harms or does nothing is for the policy to find out."""
+
+    operation: str
+    arguments: dict[str, JsonValue]
 
 
 class ProductAccess(Message):
@@ -70,6 +79,8 @@ class Opened(Message):
     clock: str
     # What the answer given to `submit` must look like (a JSON schema), where the task asks for one.
     answer_schema: dict[str, JsonValue] | None = None
+    # In an order that says nothing; only where it was asked for and the task has one.
+    menu: list[MenuItem] | None = None
 
 
 class EpisodePhase(StrEnum):

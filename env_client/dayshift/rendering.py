@@ -1,0 +1,43 @@
+"""The exchange as a reader would like it."""
+
+import json
+
+from dayshift.exchange import Exchange
+from dayshift.wire import Opened, Verdict
+
+_LONGEST = 2_000
+
+
+def render_opening(opened: Opened) -> str:
+    budget = "no budget" if opened.budget is None else f"{opened.budget.steps} steps"
+    return f"{opened.clock}  {opened.task or 'free play'}  ({budget})\n\n{opened.brief}\n"
+
+
+def render_exchange(exchange: Exchange) -> str:
+    head = f"{exchange.number:>3}  {exchange.clock}  {exchange.call}"
+    came = "no answer" if exchange.status == 0 else str(exchange.status)
+    wire = f"     {exchange.method} {exchange.target} → {came}" if exchange.sent else "     not sent"
+    return f"{head}\n{wire}\n{_indented(pretty(exchange.text))}\n"
+
+
+def render_verdict(verdict: Verdict) -> str:
+    lines = [f"\n{verdict.outcome}: {verdict.reward if verdict.reward is not None else verdict.because}"]
+    for finding in verdict.findings:
+        mark = "✓" if finding.held else "✗"
+        lines.append(f"  {mark} {finding.score:g} × {finding.weight:g}  {finding.check}: {finding.because}")
+    lines += [
+        f"  ! {stray.product} {stray.table} {stray.id}: {', '.join(stray.fields)}" for stray in verdict.collateral
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def pretty(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text
+
+
+def _indented(text: str) -> str:
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… {len(text) - _LONGEST} more characters"
+    return "\n".join(f"     {line}" for line in cut.splitlines())
