@@ -54,8 +54,8 @@ class Change:
 
     @classmethod
     def of(cls, values: tuple[Any, ...]) -> "Change":
-        *head, before, after = values
-        return cls(*head, _image(before), _image(after))
+        revision, request, at, actor, event, table, row_id, before, after = values
+        return cls(revision, request, at, actor, event, table, row_id, _image(before), _image(after))
 
 
 @dataclass(frozen=True, slots=True)
