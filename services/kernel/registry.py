@@ -1,18 +1,12 @@
-"""Which replicas of a product live, which of them owns an episode, and the live feed. In process, or in Redis."""
+"""Which replicas of a product live, which of them owns an episode, and the live feed."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-import orjson
-import redis.asyncio as redis
-
-_FEED_KEPT = 10_000
-_PREFIX = "dayshift"
-# An owner entry outlives any episode's lease, so that a lost delete does not stay for ever.
-_OWNED_SECONDS = 7 * 24 * 3600
+FEED_KEPT = 10_000
 
 
 class RegistryDown(RuntimeError):
@@ -72,7 +66,7 @@ class RegistryInProcess:
         self._now = now
         self._replicas: dict[tuple[str, str], tuple[Replica, float]] = {}
         self._owners: dict[str, dict[str, str]] = {}
-        self._feed: deque[FeedEntry] = deque(maxlen=_FEED_KEPT)
+        self._feed: deque[FeedEntry] = deque(maxlen=FEED_KEPT)
         self._published = 0
 
     async def announce(self, replica: Replica, lease_seconds: float) -> None:
@@ -84,7 +78,7 @@ class RegistryInProcess:
     async def replicas(self, product: str) -> list[Replica]:
         now = self._now()
         self._replicas = {key: held for key, held in self._replicas.items() if held[1] > now}
-        return _least_busy_first([replica for replica, _ in self._replicas.values() if replica.product == product])
+        return least_busy_first([replica for replica, _ in self._replicas.values() if replica.product == product])
 
     async def own(self, episode_id: str, owners: Mapping[str, str]) -> None:
         self._owners[episode_id] = dict(owners)
@@ -109,78 +103,14 @@ class RegistryInProcess:
         return
 
 
-class RegistryInRedis:
-    """The registry that control, its products' replicas and the console share."""
-
-    def __init__(self, url: str) -> None:
-        self._redis: Any = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)
-
-    async def announce(self, replica: Replica, lease_seconds: float) -> None:
-        key = _replica_key(replica.product, replica.instance)
-        await self._asked(self._redis.set(key, orjson.dumps(asdict(replica)), px=max(1, int(lease_seconds * 1000))))
-
-    async def withdraw(self, replica: Replica) -> None:
-        await self._asked(self._redis.delete(_replica_key(replica.product, replica.instance)))
-
-    async def replicas(self, product: str) -> list[Replica]:
-        keys = await self._asked(self._keys(_replica_key(product, "*")))
-        found = await self._asked(self._redis.mget(keys)) if keys else []
-        return _least_busy_first([Replica(**orjson.loads(kept)) for kept in found if kept is not None])
-
-    async def own(self, episode_id: str, owners: Mapping[str, str]) -> None:
-        await self._asked(self._redis.set(_owner_key(episode_id), orjson.dumps(dict(owners)), ex=_OWNED_SECONDS))
-
-    async def owners(self, episode_id: str) -> dict[str, str]:
-        kept = await self._asked(self._redis.get(_owner_key(episode_id)))
-        found: dict[str, str] = {} if kept is None else orjson.loads(kept)
-        return found
-
-    async def disown(self, episode_id: str) -> None:
-        await self._asked(self._redis.delete(_owner_key(episode_id)))
-
-    async def publish(self, event: Mapping[str, Any]) -> None:
-        packed = {"event": orjson.dumps(dict(event))}
-        await self._asked(self._redis.xadd(f"{_PREFIX}:feed", packed, maxlen=_FEED_KEPT, approximate=True))
-
-    async def feed(self, after: str = "", limit: int = 100) -> list[FeedEntry]:
-        since = f"({after}" if after else "-"
-        found = await self._asked(self._redis.xrange(f"{_PREFIX}:feed", min=since, count=limit))
-        return [FeedEntry(mark.decode(), orjson.loads(fields[b"event"])) for mark, fields in found]
-
-    async def alive(self) -> bool:
-        try:
-            return bool(await self._asked(self._redis.ping()))
-        except RegistryDown:
-            return False
-
-    async def close(self) -> None:
-        await self._redis.aclose()
-
-    async def _keys(self, pattern: str) -> list[bytes]:
-        return sorted([key async for key in self._redis.scan_iter(match=pattern, count=1000)])
-
-    async def _asked(self, question: Any) -> Any:
-        try:
-            return await question
-        except redis.RedisError as error:
-            raise RegistryDown(f"the registry does not answer: {error}") from error
-
-
 def registry_for(url: str) -> Registry:
-    return RegistryInRedis(url) if url else RegistryInProcess()
+    if not url:
+        return RegistryInProcess()
+    # Late: the Redis client takes half a second to import, which those who do not use it need not pay.
+    from services.kernel.redis_registry import RegistryInRedis
+
+    return RegistryInRedis(url)
 
 
-def busier(replica: Replica, load: int) -> Replica:
-    return replace(replica, load=load)
-
-
-def _least_busy_first(found: list[Replica]) -> list[Replica]:
+def least_busy_first(found: list[Replica]) -> list[Replica]:
     return sorted(found, key=lambda replica: (replica.load, replica.instance))
-
-
-def _replica_key(product: str, instance: str) -> str:
-    return f"{_PREFIX}:replica:{product}:{instance}"
-
-
-def _owner_key(episode_id: str) -> str:
-    return f"{_PREFIX}:owner:{episode_id}"

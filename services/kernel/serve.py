@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -17,9 +18,11 @@ from services.kernel.config import Settings
 from services.kernel.control_door import House, create_control_door
 from services.kernel.episodes import Episodes, Worlds
 from services.kernel.product import Product
+from services.kernel.registry import Registry, RegistryDown, Replica, registry_for
 from services.kernel.telemetry import Telemetry, start_logging
 
 _REAP_EVERY_SECONDS = 5.0
+_ANNOUNCE_EVERY_SECONDS = 2.0
 _log = logging.getLogger("dayshift.serve")
 
 
@@ -119,14 +122,34 @@ class Service:
             listener(self.agent_app(), self.settings.host, self.settings.port(name, own)),
             listener(self.door_app(), self.settings.door_host, self.settings.door_port(name, own)),
         )
-        reaper = asyncio.create_task(self._reap(doors))
+        beside = [asyncio.create_task(self._reap(doors))]
+        if self.settings.redis_url:
+            beside.append(asyncio.create_task(self._announce(registry_for(self.settings.redis_url))))
         try:
             await serve_all(*doors)
         finally:
-            reaper.cancel()
-            with suppress(asyncio.CancelledError):
-                await reaper
+            for task in beside:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
             self.episodes.worlds.close()
+            self.telemetry.close()
+
+    async def _announce(self, registry: Registry) -> None:
+        """Say every other second that this process lives, where, and how busy it is; say goodbye at the end."""
+        name, own = self.product.name, self.product.port
+        here = Replica(name, self.house.instance, self.settings.url(name, own), self.settings.door_url(name, own))
+        try:
+            while True:
+                try:
+                    await registry.announce(replace(here, load=len(self.episodes)), 3 * _ANNOUNCE_EVERY_SECONDS)
+                except RegistryDown as error:
+                    _log.warning("not announced", extra={"fields": {"because": str(error)}})
+                await asyncio.sleep(_ANNOUNCE_EVERY_SECONDS)
+        finally:
+            with suppress(RegistryDown):
+                await registry.withdraw(here)
+            await registry.close()
 
     async def _reap(self, doors: tuple[Listener, ...]) -> None:
         """Control ends idle episodes and records why; this is for when control is not there to do it."""
