@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dayshift import wire
-from prometheus_client import Gauge
 
 from fixtures.tasks.registry import families
 from services.control.episodes import Episodes
@@ -34,7 +33,6 @@ class Control:
     playground: Playground
     watch: Watch
     telemetry: Telemetry
-    open_episodes: Gauge
 
     async def health(self) -> wire.Health:
         products = self.replicas.health()
@@ -63,7 +61,7 @@ class Control:
         ]
 
     def metrics(self) -> bytes:
-        self.open_episodes.set(len(self.episodes))
+        self.telemetry.open_episodes.set(len(self.episodes))
         return self.telemetry.exposition()
 
     async def close(self) -> None:
@@ -87,7 +85,7 @@ def put_together(settings: Settings) -> Control:
     replicas = Replicas(products, settings, registry)
     ledger = Ledger(settings.ledger_url or f"sqlite:///{settings.var / 'ledger.sqlite'}")
     telemetry = Telemetry("control")
-    episodes = Episodes(soil, replicas, ledger, registry, settings.max_episodes)
+    episodes = Episodes(soil, replicas, ledger, registry, telemetry, settings.max_episodes)
     playground = Playground(replicas, settings.playground_token)
     return Control(
         settings=settings,
@@ -99,7 +97,6 @@ def put_together(settings: Settings) -> Control:
         playground=playground,
         watch=Watch(episodes, replicas, ledger, playground, settings.lease_seconds),
         telemetry=telemetry,
-        open_episodes=telemetry.open_episodes,
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import logging
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.control.problems import Conflict, Declined, TooLarge, Unauthorized, Unexpected
 from services.kernel.answers import Answer
+from services.kernel.telemetry import Telemetry
 
 _log = logging.getLogger("dayshift.control")
 _OPEN_PATHS = frozenset({"/health"})
@@ -30,14 +32,16 @@ class _Promise:
 class ControlApp:
     """Pure ASGI around control's FastAPI app."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, telemetry: Telemetry) -> None:
         self._app = app
+        self._telemetry = telemetry
         self._expected = f"Bearer {token}".encode()
         self._promised: OrderedDict[str, _Promise] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        started = time.perf_counter()
         try:
             self._admit(scope)
             body = await _read(scope, receive)
@@ -45,6 +49,9 @@ class ControlApp:
         except Declined as declined:
             answer = rendered(declined)
         await _send(answer, send)
+        operation = f"{scope['method']} {getattr(scope.get('route'), 'path', 'unrouted')}"
+        episode = scope.get("path_params", {}).get("episode_id", "")
+        self._telemetry.answered(episode, operation, answer.status, time.perf_counter() - started)
 
     def _admit(self, scope: Scope) -> None:
         given = _header(scope, b"authorization") or b""

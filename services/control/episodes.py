@@ -2,19 +2,17 @@
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from dayshift.wire import (
-    Budget,
     Closed,
     Diff,
     EpisodePhase,
     EpisodeState,
     Opened,
     OpenRequest,
-    ProductAccess,
     Trajectory,
     Verdict,
     Waited,
@@ -22,16 +20,17 @@ from dayshift.wire import (
 from pydantic import JsonValue
 
 from fixtures.tasks.registry import UnknownTask, family
-from services.control import outward
-from services.control.ledger import Beginning, Ending, Ledger
+from services.control import entries, outward
+from services.control.ledger import Ending, Ledger
 from services.control.live import DoorFailed, HouseBroke, Live, Owner, broken_in, seen_by, steps_of
 from services.control.planting import Soil
 from services.control.problems import Conflict, Full, NotFound, NotNow
 from services.control.replicas import Replicas
 from services.control.together import all_or_first_error
-from services.control.verdicts import Seen, reckon, unscored
+from services.control.verdicts import reckon
 from services.kernel.clock import iso
 from services.kernel.registry import Registry, RegistryDown
+from services.kernel.telemetry import Telemetry
 
 FREE_PLAY = "free play"
 ABANDONED = "abandoned"
@@ -48,6 +47,7 @@ class Episodes:
         replicas: Replicas,
         ledger: Ledger,
         registry: Registry,
+        telemetry: Telemetry,
         max_episodes: int,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -55,6 +55,7 @@ class Episodes:
         self._replicas = replicas
         self._ledger = ledger
         self._registry = registry
+        self._telemetry = telemetry
         self._max = max_episodes
         self._now = now
         self._live: dict[str, Live] = {}
@@ -78,14 +79,15 @@ class Episodes:
         credentials = {name: self._replicas.products[name].mint(secrets.token_hex(20)) for name in owners}
         try:
             await all_or_first_error(
-                self._ledger.begin(_beginning(live)),
+                self._ledger.begin(entries.beginning(live)),
                 self._registry.own(live.id, {name: owner.replica.instance for name, owner in owners.items()}),
                 *(self._plant(live, name, owner, credentials[name]) for name, owner in owners.items()),
             )
         except BaseException as error:
             await self._failed_to_open(live, error)
             raise
-        return _opened(live, credentials)
+        await self._tell({"event": "opened", "episode": live.id, "task": request.task, "seed": request.seed})
+        return outward.opened(live, credentials)
 
     async def state(self, episode_id: str) -> EpisodeState:
         live = self._live.get(episode_id)
@@ -132,7 +134,7 @@ class Episodes:
             if live.ending is None:
                 said = await live.close_quietly(without)
                 cause = broken_in(said)
-                live.ending = _ended(live, cause or because, said, ours=ours or cause is not None)
+                live.ending = entries.unjudged(live, cause or because, said, ours=ours or cause is not None)
             return await self._settle(live, live.ending)
 
     async def end_recorded(self, episode_id: str, clock: str, because: str) -> None:
@@ -196,7 +198,7 @@ class Episodes:
     async def _judge(self, live: Live, answer: JsonValue) -> Ending:
         instance = live.plot.instance
         if instance is None:
-            return _ended(live, FREE_PLAY, await live.close_quietly(), ours=False)
+            return entries.unjudged(live, FREE_PLAY, await live.close_quietly(), ours=False)
         questions: dict[str, Any] = {name: {"checks": [], "close": True} for name in live.owners}
         for asked in instance.asked():
             questions[asked.product]["checks"].append({"name": asked.check, "arguments": dict(asked.arguments)})
@@ -205,16 +207,16 @@ class Episodes:
                 await live.advance(live.plot.settling_hours)
             said = await live.tell_all("/verify", questions)
         except HouseBroke as broke:
-            return _ended(live, str(broke), await live.close_quietly(), ours=True)
+            return entries.unjudged(live, str(broke), await live.close_quietly(), ours=True)
         cause = broken_in(said)
         if cause is not None:
-            return _ended(live, cause, said, ours=True)
+            return entries.unjudged(live, cause, said, ours=True)
         return self._scored(live, said, answer)
 
     def _scored(self, live: Live, said: dict[str, dict[str, Any]], answer: JsonValue) -> Ending:
         assert live.plot.instance is not None, "free play is not judged"
         reckoned = reckon(live.plot.instance, seen_by(said), answer)
-        return _ending(live, EpisodePhase.JUDGED, reckoned.verdict, said, exact=reckoned.exact)
+        return entries.judged(live, reckoned, said)
 
     async def _settle(self, live: Live, ending: Ending) -> Verdict:
         """Into the ledger first; only then is the episode over and the verdict told."""
@@ -222,7 +224,26 @@ class Episodes:
         self._live.pop(live.id, None)
         with suppress(RegistryDown):
             await self._registry.disown(live.id)
-        return ending.verdict if stood else await self._verdict(live.id)
+        if not stood:
+            return await self._verdict(live.id)
+        verdict = ending.verdict
+        if ending.ours:
+            self._telemetry.unscored.inc()
+        await self._tell(
+            {
+                "event": "ended",
+                "episode": live.id,
+                "outcome": verdict.outcome,
+                "reward": verdict.reward,
+                "because": verdict.because,
+            }
+        )
+        return verdict
+
+    async def _tell(self, event: Mapping[str, Any]) -> None:
+        """The feed is for onlookers: nobody's episode fails because nobody can look."""
+        with suppress(RegistryDown):
+            await self._registry.publish(event)
 
     async def _open_one(self, episode_id: str) -> Live:
         live = self._live.get(episode_id)
@@ -276,68 +297,3 @@ def _afford(live: Live, hours: float) -> None:
     if instance is not None and live.hours_waited + hours > instance.budget.hours:
         left = instance.budget.hours - live.hours_waited
         raise Conflict(f"the budget has {left:g} of {instance.budget.hours} hours left, not {hours:g}")
-
-
-def _beginning(live: Live) -> Beginning:
-    request, plot = live.request, live.plot
-    return Beginning(
-        id=live.id,
-        task=request.task,
-        seed=request.seed,
-        split=request.split,
-        world=request.world,
-        faults=request.faults,
-        products=tuple(live.owners),
-        fingerprint=plot.fingerprint,
-        brief="" if plot.instance is None else plot.instance.brief,
-        clock=iso(plot.clock_ms),
-    )
-
-
-def _opened(live: Live, credentials: dict[str, str]) -> Opened:
-    instance = live.plot.instance
-    schema = None if instance is None else instance.answer_schema
-    return Opened(
-        episode_id=live.id,
-        task=live.request.task,
-        seed=live.request.seed,
-        brief="" if instance is None else instance.brief,
-        budget=None if instance is None else Budget(steps=instance.budget.steps, hours=instance.budget.hours),
-        products={
-            name: ProductAccess(
-                base_url=owner.replica.url,
-                credential=credentials[name],
-                openapi_url=f"{owner.replica.url}/openapi.json",
-            )
-            for name, owner in live.owners.items()
-        },
-        fingerprint=live.plot.fingerprint,
-        clock=iso(live.plot.clock_ms),
-        answer_schema=None if schema is None else dict(schema),
-    )
-
-
-def _ended(live: Live, because: str, said: dict[str, dict[str, Any]], *, ours: bool) -> Ending:
-    seen = seen_by(said) if said else Seen({}, {}, [], 0, iso(live.plot.clock_ms))
-    return _ending(live, EpisodePhase.CLOSED, unscored(because, seen), said, ours=ours)
-
-
-def _ending(
-    live: Live,
-    phase: EpisodePhase,
-    verdict: Verdict,
-    said: dict[str, dict[str, Any]],
-    *,
-    exact: Any = None,
-    ours: bool = False,
-) -> Ending:
-    return Ending(
-        id=live.id,
-        phase=phase,
-        verdict=verdict,
-        exact=exact,
-        ours=ours,
-        steps=steps_of(said),
-        diff={product: one["changes"]["history"] for product, one in said.items()},
-        revisions={product: one["revision"] for product, one in said.items()},
-    )

@@ -3,10 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dayshift.wire import ChangeOut, Diff, EpisodePhase, EpisodeState, Trajectory, TrajectoryStep
+from dayshift.wire import (
+    Budget,
+    ChangeOut,
+    Diff,
+    EpisodePhase,
+    EpisodeState,
+    MenuItem,
+    Opened,
+    ProductAccess,
+    Trajectory,
+    TrajectoryStep,
+)
 
 from services.control.ledger import Recorded
 from services.control.live import Live
+from services.control.planting import Plot
 from services.kernel.clock import iso
 
 
@@ -53,3 +65,33 @@ def trajectory(episode_id: str, steps: Sequence[Mapping[str, Any]]) -> Trajector
 def _step(step: Mapping[str, Any]) -> TrajectoryStep:
     told = {name: value for name, value in step.items() if name != "clock_ms"}
     return TrajectoryStep(**told, clock=iso(step["clock_ms"]))
+
+
+def opened(live: Live, credentials: dict[str, str]) -> Opened:
+    instance = live.plot.instance
+    schema = None if instance is None else instance.answer_schema
+    return Opened(
+        episode_id=live.id,
+        task=live.request.task,
+        seed=live.request.seed,
+        brief="" if instance is None else instance.brief,
+        budget=None if instance is None else Budget(steps=instance.budget.steps, hours=instance.budget.hours),
+        products={
+            name: ProductAccess(
+                base_url=owner.replica.url,
+                credential=credentials[name],
+                openapi_url=f"{owner.replica.url}/openapi.json",
+            )
+            for name, owner in live.owners.items()
+        },
+        fingerprint=live.plot.fingerprint,
+        clock=iso(live.plot.clock_ms),
+        answer_schema=None if schema is None else dict(schema),
+        menu=_menu(live.plot),
+    )
+
+
+def _menu(plot: Plot) -> list[MenuItem] | None:
+    if plot.menu is None:
+        return None
+    return [MenuItem(operation=call.operation, arguments=dict(call.arguments)) for call in plot.menu]

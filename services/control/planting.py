@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from dayshift.wire import OpenRequest
 
-from fixtures.tasks.family import BadFamily, Family, Instance
+from fixtures.tasks.family import BadFamily, Call, Family, Instance
 from services.control.problems import Unprocessable
 from services.kernel.changes import net
 from services.kernel.config import Settings
@@ -37,6 +37,7 @@ class Plot:
     planted: Mapping[str, Planted]
     fingerprint: str
     settling_hours: int = 0
+    menu: tuple[Call, ...] | None = None
 
     @property
     def clock_ms(self) -> int:
@@ -62,10 +63,11 @@ class Soil:
             if family is None:
                 return Plot(None, *_summed(worlds, request))
             try:
-                instance, _ = family.instance(worlds, request.seed, request.split)
+                instance, trouble = family.instance(worlds, request.seed, request.split)
             except BadFamily as error:
                 raise Unprocessable(str(error)) from error
-            return Plot(instance, *_summed(worlds, request), family.settling_hours)
+            menu = family.shuffled_menu(trouble, request.seed, request.split) if request.menu else None
+            return Plot(instance, *_summed(worlds, request), family.settling_hours, menu)
 
     def close(self) -> None:
         for worlds in self._worlds.values():

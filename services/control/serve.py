@@ -13,7 +13,7 @@ from services.kernel.telemetry import start_logging
 async def serve(settings: Settings) -> None:
     control = put_together(settings)
     watching = await watched(control)
-    app = ControlApp(create_api(control), settings.control_token)
+    app = ControlApp(create_api(control), settings.control_token, control.telemetry)
     try:
         await serve_all(listener(app, settings.host, settings.control_port))
     finally:
