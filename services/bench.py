@@ -98,9 +98,10 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_mb(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def proportional_mb(pid: int) -> float:
+    """Resident memory that counts a page once however often it is mapped: all forks map the same world file."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(rollup.split("Pss:")[1].split()[0]) / 1e3
 
 
 async def measure(name: str, port: int, pid: int, requests: list[bytes], seconds: float, bar: float | None) -> Measured:
@@ -177,13 +178,13 @@ def measure_forks(product: Product, var: Path, world: str, count: int) -> tuple[
     forks = Forks(template, keep=count)
     warm = forks.take()
     _work(World(warm, 0), product)
-    before = resident_mb(os.getpid())
+    before = proportional_mb(os.getpid())
     began = time.perf_counter()
     taken = [forks.take() for _ in range(count)]
     fork_ms = (time.perf_counter() - began) / count * 1000
     for seed, fork in enumerate(taken):
         _work(World(fork, seed), product)
-    each_mb = (resident_mb(os.getpid()) - before) / count
+    each_mb = (proportional_mb(os.getpid()) - before) / count
     began = time.perf_counter()
     for fork in taken:
         forks.give_back(fork)

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from services.kernel.template import Template
 
 _OPEN = (
-    "PRAGMA cache_size=-256",
+    # Clean pages come from the shared mapping; only what an episode changed needs a cache, and that never spills.
+    "PRAGMA cache_size=-64",
     "PRAGMA cache_spill=OFF",
     "PRAGMA journal_mode=MEMORY",
     "PRAGMA synchronous=OFF",
