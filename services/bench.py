@@ -28,6 +28,7 @@ from services.kernel.config import Settings
 from services.kernel.forks import Forks
 from services.kernel.product import BenchCall, Product
 from services.kernel.serve import listener, run_product, serve_all
+from services.kernel.statements import Row
 from services.kernel.template import Template
 from services.kernel.world import World
 
@@ -192,15 +193,25 @@ def measure_forks(product: Product, var: Path, world: str, count: int) -> tuple[
 
 
 def _work(world: World, product: Product) -> None:
-    """Twenty operations: ten rows read, ten written back changed."""
+    """Twenty operations on the largest table: ten rows read, ten of them written back with one value changed."""
     table = max(product.schema.recorded_tables(), key=lambda t: world.rows(f'SELECT count(*) FROM "{t.name}"')[0][0])  # noqa: S608 - our own names
     key = next(iter(table.primary_key.columns)).name
     keys = [row[0] for row in world.rows(f'SELECT "{key}" FROM "{table.name}" LIMIT 400')][::37][:10]  # noqa: S608
-    number = next(column.name for column in table.columns if str(column.type) == "INTEGER" and not column.primary_key)
+    for one in keys:
+        world.get(table, one)
     for one in keys:
         row = world.get(table, one)
         if row is not None:
-            world.save(table, {**row, number: (row[number] or 0) + 1}, "bench")
+            world.save(table, _touched(row), "bench")
+
+
+def _touched(row: Row) -> Row:
+    """One value of a document differs, as after an update by an agent; without a document, one number."""
+    for column, value in row.items():
+        if isinstance(value, dict) and (texts := [name for name in value if isinstance(value[name], str)]):
+            return {**row, column: {**value, texts[-1]: value[texts[-1]] + "7"}}
+    number = next(column for column, value in list(row.items())[1:] if isinstance(value, int))
+    return {**row, number: row[number] + 1}
 
 
 # --- the run --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,105 @@
+"""The house is in order: what is said in one place is said in the others."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from services.kernel import catalog
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+ROOMS = ("product.py", "routes", "schemas", "operations", "tables.py", "checks.py", "errors.py", "README.md")
+
+
+def compose() -> dict[str, dict[str, object]]:
+    services: dict[str, dict[str, object]] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    return services
+
+
+def table_rows(heading: str) -> list[list[str]]:
+    """The cells of the README's table whose header row starts so."""
+    after = README.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in after.splitlines()[2:]]
+
+
+def targets() -> dict[str, str]:
+    found = re.findall(r"^([a-z-]+):.*?## (.+)$", (ROOT / "Makefile").read_text(), flags=re.M)
+    return dict(found)
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_a_product_has_every_room(name: str) -> None:
+    folder = ROOT / "services" / name
+    missing = [room for room in ROOMS if not (folder / room).exists() and not (folder / f"{room}.py").exists()]
+
+    assert not missing
+    assert (ROOT / "tests" / name).is_dir()
+    assert (ROOT / "docs" / f"{name}.md").exists()
+
+
+def test_the_readme_lists_the_services_of_the_catalogue_with_their_ports() -> None:
+    listed = {row[0].strip("`"): (row[2], row[3]) for row in table_rows("service")}
+    expected = {name: (str(product.port), str(product.door_port)) for name, product in catalog.products().items()}
+
+    assert listed == {"control": ("–", "8700"), **expected}
+
+
+def test_compose_runs_control_every_product_and_their_stores() -> None:
+    assert set(compose()) == {"control", "postgres", "redis", *catalog.names()}
+
+
+def test_compose_publishes_only_on_loopback_and_never_a_harness_door() -> None:
+    published = [str(port) for service in compose().values() for port in service.get("ports", [])]  # type: ignore[attr-defined]
+    doors = {str(product.door_port) for product in catalog.products().values()}
+
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
+    assert not any(port.rpartition(":")[2] in doors for port in published)
+
+
+def test_every_make_target_has_help_and_the_readme_names_real_ones() -> None:
+    declared = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), flags=re.M))
+    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    named = set(re.findall(r"`?make ([a-z-]+)`?", README))
+
+    assert declared == set(targets())
+    assert all(name in shown for name in declared)
+    assert named <= set(targets())
+    assert {"help", "demo", "up", "test", "check", "load", "bench", "worlds", "compose-test", "clean"} <= set(targets())
+
+
+def test_every_dependency_earns_its_place_in_one_line() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = project["dependencies"] + project["optional-dependencies"]["dev"]
+    names = {re.split(r"[\[<>=]", requirement)[0] for requirement in declared}
+    explained = set(re.findall(r"^- `([a-z0-9-]+)`: .+\.$", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.M))
+
+    assert explained == names
+
+
+def test_the_lock_has_hashes_and_no_index_address() -> None:
+    for lock in ROOT.glob("requirements*.lock"):
+        text = lock.read_text()
+        pinned = re.findall(r"^[a-z0-9][^ ]*==", text, flags=re.M)
+        assert len(pinned) <= text.count("--hash=sha256:")
+        assert "index-url" not in text
+        assert "://" not in text
+
+
+def test_every_setting_of_the_readme_is_read_and_every_one_read_is_in_the_readme() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "services").rglob("*.py"))
+    read = set(re.findall(r'"((?:DAYSHIFT|OTEL)_[A-Z_]+)"', source))
+    listed = {row[0].strip("`") for row in table_rows("variable")}
+
+    assert listed - read == set()
+    assert {name for name in read if not re.search(r"_(PORT|URL|HOST)$", name)} - listed == set()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
