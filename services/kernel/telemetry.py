@@ -53,7 +53,6 @@ class Telemetry:
         self.open_forks = Gauge("dayshift_open_forks", "Forks at work.", registry=self.registry)
         self.idle_forks = Gauge("dayshift_idle_forks", "Forks rolled back and waiting.", registry=self.registry)
         self._traces = _traces(service)
-        self._tracer = None if self._traces is None else self._traces.get_tracer("dayshift")
 
     def answered(self, episode: str, operation: str, status: int, seconds: float) -> None:
         self._requests.labels(operation, str(status)).inc()
@@ -84,11 +83,11 @@ class Telemetry:
         self._log.error("episode broke", exc_info=True, extra={"fields": {"episode": episode, "cause": cause}})
 
     def span(self, name: str) -> AbstractContextManager[Any]:
-        return nullcontext() if self._tracer is None else self._traced(name)
+        return nullcontext() if self._traces is None else self._traced(name)
 
     @contextmanager
     def _traced(self, name: str) -> Iterator[Any]:
-        with self._tracer.start_as_current_span(name) as span:
+        with self._traces.get_tracer("dayshift").start_as_current_span(name) as span:
             yield span
 
     def close(self) -> None:
