@@ -22,7 +22,15 @@ def engine_for(url: str) -> sa.Engine:
         engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
         sa.event.listen(engine, "connect", _tune_sqlite)
         return engine
-    return sa.create_engine(url, pool_size=1, pool_pre_ping=True, connect_args={"connect_timeout": _PATIENCE_SECONDS})
+    return sa.create_engine(
+        url,
+        pool_size=1,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": _PATIENCE_SECONDS,
+            "options": f"-c statement_timeout={1000 * _PATIENCE_SECONDS}",
+        },
+    )
 
 
 def _tune_sqlite(connection: Any, _: object) -> None:

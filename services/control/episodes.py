@@ -1,5 +1,6 @@
 """Episodes: open, wait, submit, close. Every episode ends once, and its ending is in the ledger before it is told."""
 
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -21,8 +22,8 @@ from pydantic import JsonValue
 
 from fixtures.tasks.registry import UnknownTask, family
 from services.control import entries, outward
-from services.control.ledger import Ending, Ledger
-from services.control.live import DoorFailed, HouseBroke, Live, Owner, broken_in, seen_by, steps_of
+from services.control.ledger import Ending, Ledger, Recorded
+from services.control.live import HOUR_MS, DoorFailed, HouseBroke, Live, Owner, broken_in, seen_by, steps_of
 from services.control.planting import Soil
 from services.control.problems import Conflict, Full, NotFound, NotNow
 from services.control.replicas import Replicas
@@ -36,6 +37,7 @@ FREE_PLAY = "free play"
 ABANDONED = "abandoned"
 CLOSED_EARLY = "closed before it was submitted"
 RESTARTED = "control restarted"
+_ID = re.compile(r"[0-9a-f]{24}")
 
 
 class Episodes:
@@ -73,7 +75,10 @@ class Episodes:
         if len(self._live) >= self._max:
             raise Full(len(self._live), self._max)
         plot = self._soil.plot(_family(request.task), request)
-        owners = {product: self._replicas.choose(product) for product in plot.planted}
+        owners = {
+            product: self._replicas.choose(product, request.world, planted.template)
+            for product, planted in plot.planted.items()
+        }
         live = Live(secrets.token_hex(12), request, plot, owners, self._now())
         self._live[live.id] = live
         credentials = {name: self._replicas.products[name].mint(secrets.token_hex(20)) for name in owners}
@@ -86,6 +91,7 @@ class Episodes:
         except BaseException as error:
             await self._failed_to_open(live, error)
             raise
+        live.is_ready = True
         await self._tell({"event": "opened", "episode": live.id, "task": request.task, "seed": request.seed})
         return outward.opened(live, credentials)
 
@@ -100,9 +106,10 @@ class Episodes:
         live = await self._open_one(episode_id)
         async with live.lock:
             self._require_open(live)
-            _afford(live, hours)
-            said = await _asked(live.advance(hours))
-            live.hours_waited += hours
+            by_ms = round(hours * HOUR_MS)
+            _afford(live, by_ms)
+            said = await _asked(live.advance(by_ms))
+            live.waited_ms += by_ms
         clock = iso(max(one["clock_ms"] for one in said.values()))
         return Waited(clock=clock, visible={product: one["changes"] for product, one in said.items()})
 
@@ -148,7 +155,11 @@ class Episodes:
             self._touch(live)
             said = await _asked(live.ask_all("/diff"))
             return outward.diff({product: one["changes"]["history"] for product, one in said.items()})
-        kept = live.ending.diff if live is not None and live.ending is not None else await self._ledger.diff(episode_id)
+        kept = (
+            live.ending.diff
+            if live is not None and live.ending is not None
+            else await self._ledger.diff(_well_formed(episode_id))
+        )
         if kept is None:
             raise _unknown(episode_id)
         return outward.diff(kept)
@@ -162,7 +173,7 @@ class Episodes:
                 episode_id, steps_of({name: {"trajectory": one["steps"]} for name, one in said.items()})
             )
         kept = live.ending.steps if live is not None and live.ending is not None else None
-        steps = kept if kept is not None else await self._ledger.trajectory(episode_id)
+        steps = kept if kept is not None else await self._ledger.trajectory(_well_formed(episode_id))
         if steps is None:
             raise _unknown(episode_id)
         return outward.trajectory(episode_id, steps)
@@ -204,7 +215,7 @@ class Episodes:
             questions[asked.product]["checks"].append({"name": asked.check, "arguments": dict(asked.arguments)})
         try:
             if len(live.owners) > 1 or live.plot.settling_hours:
-                await live.advance(live.plot.settling_hours)
+                await live.advance(live.plot.settling_hours * HOUR_MS)
             said = await live.tell_all("/verify", questions)
         except HouseBroke as broke:
             return entries.unjudged(live, str(broke), await live.close_quietly(), ours=True)
@@ -260,8 +271,8 @@ class Episodes:
     def _touch(self, live: Live) -> None:
         live.touched = self._now()
 
-    async def _recorded(self, episode_id: str) -> Any:
-        recorded = await self._ledger.recorded(episode_id)
+    async def _recorded(self, episode_id: str) -> Recorded:
+        recorded = await self._ledger.recorded(_well_formed(episode_id))
         if recorded is None:
             raise _unknown(episode_id)
         return recorded
@@ -270,8 +281,7 @@ class Episodes:
         recorded = await self._recorded(episode_id)
         if recorded.verdict is None:
             raise Conflict(f"episode {episode_id} is still being opened")
-        verdict: Verdict = recorded.verdict
-        return verdict
+        return recorded.verdict
 
 
 async def _asked(asking: Awaitable[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -288,12 +298,22 @@ def _family(task: str | None) -> Any:
         raise NotFound(str(error)) from error
 
 
+def _well_formed(episode_id: str) -> str:
+    """Nothing but our own ids reaches the database."""
+    if _ID.fullmatch(episode_id) is None:
+        raise _unknown(episode_id)
+    return episode_id
+
+
 def _unknown(episode_id: str) -> NotFound:
     return NotFound(f"no episode is called {episode_id[:60]!r}")
 
 
-def _afford(live: Live, hours: float) -> None:
+def _afford(live: Live, by_ms: int) -> None:
     instance = live.plot.instance
-    if instance is not None and live.hours_waited + hours > instance.budget.hours:
-        left = instance.budget.hours - live.hours_waited
-        raise Conflict(f"the budget has {left:g} of {instance.budget.hours} hours left, not {hours:g}")
+    if instance is None:
+        return
+    left = instance.budget.hours * HOUR_MS - live.waited_ms
+    if by_ms > left:
+        budget = instance.budget.hours
+        raise Conflict(f"the budget has {left / HOUR_MS:g} of {budget} hours left, not {by_ms / HOUR_MS:g}")

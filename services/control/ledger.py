@@ -1,6 +1,7 @@
 """The ledger: the durable record, on a thread of its own."""
 
 import asyncio
+import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,8 @@ from services.control.problems import LedgerDown
 from services.control.tables import episodes, events, faults, trajectories, verdicts
 
 Result = TypeVar("Result")
+# Ours and not the database's; a retry would not help.
+_BUGS = (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError)
 
 
 def wall_ms() -> int:
@@ -77,8 +80,17 @@ class Ledger:
         self._engine = engine_for(url)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
 
-    async def start(self) -> None:
-        await self._hop(lambda: migrate(self._engine))
+    async def start(self, patience_seconds: float = 30.0) -> None:
+        """Bring the schema up to date; a database that starts beside us gets some time to do so."""
+        deadline = time.monotonic() + patience_seconds
+        while True:
+            try:
+                await self._hop(lambda: migrate(self._engine))
+                return
+            except sa.exc.OperationalError as error:
+                if time.monotonic() > deadline:
+                    raise LedgerDown(f"the ledger does not answer: {_first_line(error)}") from error
+            await asyncio.sleep(0.5)
 
     async def begin(self, beginning: Beginning) -> None:
         row = {
@@ -162,6 +174,8 @@ class Ledger:
 
         try:
             return await self._hop(transact)
+        except _BUGS:
+            raise
         except sa.exc.DBAPIError as error:
             raise LedgerDown(f"the ledger does not answer: {_first_line(error)}") from error
 

@@ -40,7 +40,9 @@ class Live:
     owners: Mapping[str, Owner]
     touched: float
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    hours_waited: float = 0.0
+    waited_ms: int = 0
+    # Every product holds its fork: from now on one that does not has lost it.
+    is_ready: bool = False
     # Judged or ended, but not yet in the ledger: nothing but the writing may happen to it any more.
     ending: Ending | None = None
     leased: bool = True
@@ -57,10 +59,10 @@ class Live:
             {name: owner.door.post(self.path + path, messages.get(name)) for name, owner in self.owners.items()}
         )
 
-    async def advance(self, hours: float) -> dict[str, dict[str, Any]]:
-        """Every clock to the latest of all plus these hours: products never disagree about the time after it."""
+    async def advance(self, by_ms: int) -> dict[str, dict[str, Any]]:
+        """Every clock to the latest of all and on from there: products never disagree about the time after it."""
         states = await self.ask_all()
-        to_ms = max(state["clock_ms"] for state in states.values()) + round(hours * HOUR_MS)
+        to_ms = max(state["clock_ms"] for state in states.values()) + by_ms
         return await self.tell_all("/advance", {name: {"to_ms": to_ms} for name in self.owners})
 
     async def close_quietly(self, without: str = "") -> dict[str, dict[str, Any]]:

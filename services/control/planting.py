@@ -58,7 +58,7 @@ class Soil:
     def plot(self, family: Family[Any] | None, request: OpenRequest) -> Plot:
         if request.faults not in PLANS:
             raise Unprocessable(f"no fault plan is called {request.faults!r}; there are {', '.join(PLANS)}")
-        products = tuple(self._worlds) if family is None else family.products
+        products = self._with(request.world) if family is None else family.products
         with self._forked(products, request) as worlds:
             if family is None:
                 return Plot(None, *_summed(worlds, request))
@@ -68,6 +68,12 @@ class Soil:
                 raise Unprocessable(str(error)) from error
             menu = family.shuffled_menu(trouble, request.seed, request.split) if request.menu else None
             return Plot(instance, *_summed(worlds, request), family.settling_hours, menu)
+
+    def _with(self, world: str) -> tuple[str, ...]:
+        found = tuple(name for name, worlds in self._worlds.items() if world in worlds.fingerprints())
+        if not found:
+            raise Unprocessable(f"no product has a world called {world!r}; GET /health names those there are")
+        return found
 
     def close(self) -> None:
         for worlds in self._worlds.values():

@@ -1,6 +1,7 @@
 """Replicas: which product processes there are, which of them answer, and the least busy one of each."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,11 +54,13 @@ class Replicas:
     def all(self) -> list[Watched]:
         return [one for found in self._watched.values() for one in found.values()]
 
-    def choose(self, product: str) -> Owner:
-        """The least busy of those that are up; its load is counted here until it says so itself."""
-        found = self.up(product)
+    def choose(self, product: str, world: str, fingerprint: str) -> Owner:
+        """The least busy of those that serve this very world; its load is counted here until it says so itself."""
+        found = [one for one in self.up(product) if one.worlds.get(world) == fingerprint]
         if not found:
-            raise NotNow(f"{product} is down: {self.health()[product]}")
+            state = self.health()[product]
+            why = f"is down: {state}" if state != "ok" else f"serves another world {world!r} than control; restart both"
+            raise NotNow(f"{product} {why}")
         chosen = min(found, key=lambda one: (one.owner.replica.load, one.owner.replica.instance))
         replica = chosen.owner.replica
         chosen.owner = Owner(replace(replica, load=replica.load + 1), chosen.owner.door)
@@ -77,6 +80,7 @@ class Replicas:
         for one in gone:
             replica = one.owner.replica
             self._watched[replica.product].pop(replica.instance)
+            await self._withdraw(replica)
             self._last_words[replica.product] = one.because or "its process was replaced"
         await asyncio.gather(*(self._find(product) for product in self.products.values()))
         return gone
@@ -141,6 +145,10 @@ class Replicas:
         """Without Redis nobody else would."""
         if not self._settings.redis_url:
             await self._registry.announce(replica, float("inf"))
+
+    async def _withdraw(self, replica: Replica) -> None:
+        with suppress(RegistryDown):
+            await self._registry.withdraw(replica)
 
     def _health(self, product: str) -> str:
         found = list(self._watched[product].values())

@@ -5,14 +5,18 @@ import uvloop
 from services.control.app import create_api
 from services.control.control import put_to_rest, put_together, watched
 from services.control.door import ControlApp
-from services.kernel.config import Settings
+from services.control.problems import LedgerDown
+from services.kernel.config import BadSetting, Settings
 from services.kernel.serve import listener, serve_all
 from services.kernel.telemetry import start_logging
 
 
 async def serve(settings: Settings) -> None:
     control = put_together(settings)
-    watching = await watched(control)
+    try:
+        watching = await watched(control)
+    except LedgerDown as error:
+        raise BadSetting(f"control cannot start: {error}") from error
     app = ControlApp(create_api(control), settings.control_token, control.telemetry)
     try:
         await serve_all(listener(app, settings.host, settings.control_port))

@@ -6,13 +6,15 @@ from typing import Any
 
 from services.control.episodes import ABANDONED, RESTARTED, Episodes
 from services.control.ledger import Ledger
-from services.control.live import DoorFailed, Live, died
+from services.control.live import DoorFailed, Live, broken_in, died
 from services.control.playground import PLAYGROUND, Playground
 from services.control.problems import NotNow
 from services.control.replicas import Replicas, Watched
 
 _log = logging.getLogger("dayshift.control")
 _EVERY_SECONDS = 1.0
+# Instance → episode → what the product says of it.
+Held = dict[str, dict[str, dict[str, Any]]]
 
 
 class Watch:
@@ -44,20 +46,22 @@ class Watch:
                 _log.exception("the watch failed and goes on")
 
     async def look(self) -> None:
-        known = {live.id for live in self._episodes}
+        known = {live.id for live in self._episodes if live.is_ready}
         gone = await self._replicas.look()
         for one in gone:
             await self._bury(one)
         up = [one for one in self._replicas.all() if one.is_up]
-        held = dict(zip((one.owner.replica.instance for one in up), await self._held(up), strict=True))
-        await self._playground.keep((one, PLAYGROUND in held[one.owner.replica.instance]) for one in up)
+        held = await self._held(up)
+        await self._playground.keep([one for one in up if PLAYGROUND not in held.get(_instance(one), {PLAYGROUND: {}})])
         for live in self._episodes:
             if live.id in known:
                 await self._judge_life(live, held)
         await self._close_strays(up, held, known)
 
-    async def _held(self, up: list[Watched]) -> list[dict[str, dict[str, Any]]]:
-        return list(await asyncio.gather(*(_summary(one) for one in up)))
+    async def _held(self, up: list[Watched]) -> Held:
+        """By instance; one that did not answer this time is left out and nothing is concluded from it."""
+        said = await asyncio.gather(*(_summary(one) for one in up))
+        return {_instance(one): summary for one, summary in zip(up, said, strict=True) if summary is not None}
 
     async def _bury(self, one: Watched) -> None:
         replica = one.owner.replica
@@ -69,25 +73,27 @@ class Watch:
             if owner is not None and owner.replica.instance == replica.instance:
                 await self._episodes.end(live, cause, ours=True, without=replica.product)
 
-    async def _judge_life(self, live: Live, held: dict[str, dict[str, dict[str, Any]]]) -> None:
+    async def _judge_life(self, live: Live, held: Held) -> None:
         if live.ending is not None:
             await self._episodes.end(live, "", ours=True)
             return
-        said = [held.get(owner.replica.instance, {}).get(live.id) for owner in live.owners.values()]
-        broken = next((one["broken"] for one in said if one is not None and one["broken"]), None)
-        if broken is not None:
-            await self._episodes.end(live, broken, ours=True)
+        asked = {
+            name: held[owner.replica.instance] for name, owner in live.owners.items() if owner.replica.instance in held
+        }
+        said = {name: found[live.id] for name, found in asked.items() if live.id in found}
+        lost = next((f"{name} no longer holds it" for name in asked if name not in said), None)
+        cause = broken_in(said) or lost
+        if cause is not None:
+            await self._episodes.end(live, cause, ours=True)
             return
-        idle = min([self._episodes.idle(live), *(one["idle_seconds"] for one in said if one is not None)])
+        idle = min([self._episodes.idle(live), *(one["idle_seconds"] for one in said.values())])
         if live.leased and idle > self._lease_seconds:
             await self._episodes.end(live, ABANDONED, ours=False)
 
-    async def _close_strays(
-        self, up: list[Watched], held: dict[str, dict[str, dict[str, Any]]], known: set[str]
-    ) -> None:
+    async def _close_strays(self, up: list[Watched], held: Held, known: set[str]) -> None:
         """Forks whose episode has ended, or was opened by a control that is no more."""
         for one in up:
-            for episode_id in held[one.owner.replica.instance]:
+            for episode_id in held.get(_instance(one), {}):
                 if episode_id == PLAYGROUND or episode_id in known or episode_id in self._episodes:
                     continue
                 try:
@@ -96,9 +102,13 @@ class Watch:
                     _log.warning("stray", extra={"fields": {"episode": episode_id, "because": str(error)}})
 
 
-async def _summary(one: Watched) -> dict[str, dict[str, Any]]:
+def _instance(one: Watched) -> str:
+    return one.owner.replica.instance
+
+
+async def _summary(one: Watched) -> dict[str, dict[str, Any]] | None:
     try:
         said = await one.owner.door.get("/control/episodes")
     except DoorFailed:
-        return {}
+        return None
     return {episode["episode_id"]: episode for episode in said["episodes"]}

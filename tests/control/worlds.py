@@ -15,9 +15,7 @@ _LAST_NAMES = ("Brandt", "Okafor", "Ferreira", "Kowalski", "Tanaka", "Iyer", "de
 
 def build_crm(folder: Path, name: str = "standard", contacts: int = 200) -> None:
     crm = catalog.product("crm")
-    about = WorldMeta(
-        product="crm", profile=name, seed=1, now_ms=NOW_MS, counters={"object": _FIRST_ID + contacts - 1}
-    )
+    about = WorldMeta(product="crm", profile=name, seed=1, now_ms=NOW_MS, counters={"object": _FIRST_ID + contacts - 1})
     build(folder / f"crm-{name}.sqlite", crm.schema, about, [(crm.table("objects"), _contacts(contacts))])
 
 

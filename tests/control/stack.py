@@ -1,0 +1,169 @@
+"""The whole stack as its users run it: real processes, real sockets."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.control.worlds import build_crm
+
+TASK = "crm/correct-contact"
+TOKEN = "control-token-of-this-test"
+PLAYGROUND = "playground-of-this-test"
+_ROOT = Path(__file__).resolve().parents[2]
+_CONTACTS = "/crm/v3/objects/contacts"
+
+
+def free_base() -> int:
+    """A port with room above it for every service and its door."""
+    for base in range(20_000 + os.getpid() % 20_000, 60_000, 40):
+        if all(_is_free(base + offset) for offset in (*range(6), *range(11, 16))):
+            return base
+    raise RuntimeError("no free ports")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+@dataclass
+class Stack:
+    """`python -m services up` with a small world, until `stop`."""
+
+    var: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    base: int = field(default_factory=free_base)
+    clients: list[httpx.Client] = field(default_factory=list)
+
+    def start(self) -> "Stack":
+        if not (self.var / "worlds").exists():
+            build_crm(self.var / "worlds")
+        self.log = self.var / "log"
+        self._out = self.log.open("a")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "services", "up", "--port-base", str(self.base), *self.arguments],
+            cwd=_ROOT,
+            env=self.environment(),
+            stdout=self._out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.control = httpx.Client(
+            base_url=f"http://127.0.0.1:{self.base}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=30
+        )
+        eventually(lambda: "Ctrl-C stops everything" in self.output(), seconds=60, what=self.output)
+        return self
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")}
+        return kept | {
+            "DAYSHIFT_VAR": str(self.var),
+            "DAYSHIFT_CONTROL_TOKEN": TOKEN,
+            "DAYSHIFT_PLAYGROUND_TOKEN": PLAYGROUND,
+            "DAYSHIFT_LOG": "warning",
+            **self.settings,
+        }
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(30)
+        for client in (self.control, *self.clients):
+            client.close()
+        self._out.close()
+        return code
+
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def children(self) -> dict[str, int]:
+        """Service → process id."""
+        found = subprocess.run(
+            ["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
+        ).stdout
+        return {args.split()[-1]: int(pid) for pid, args in (line.split(None, 1) for line in found.splitlines())}
+
+    def open(self, **request: Any) -> "Attempt":
+        answer = self.control.post("/v1/episodes", json={"task": TASK, "seed": 7, **request})
+        assert answer.status_code == 201, answer.text
+        return Attempt(self, answer.json())
+
+    def playground(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{self.base + 1}", headers={"authorization": f"Bearer {PLAYGROUND}"}
+        )
+
+
+class Attempt:
+    """One episode, seen by a trainer and worked on by an agent."""
+
+    def __init__(self, stack: Stack, opened: dict[str, Any]) -> None:
+        self.stack = stack
+        self.opened = opened
+        self.id: str = opened["episode_id"]
+        access = opened["products"]["crm"]
+        # Closed with the stack.
+        self.agent = httpx.Client(
+            base_url=access["base_url"], headers={"authorization": f"Bearer {access['credential']}"}, timeout=30
+        )
+        stack.clients.append(self.agent)
+
+    @property
+    def right_number(self) -> str:
+        found = re.search(r"\+49 30 \d+", self.opened["brief"])
+        assert found is not None
+        return found[0]
+
+    def contacts(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        after = "0"
+        while after:
+            page = self.agent.get(_CONTACTS, params={"limit": 100, "after": after}).json()
+            found += page["results"]
+            after = page.get("paging", {}).get("next", {}).get("after")
+        return found
+
+    def contact(self) -> dict[str, Any]:
+        email = re.search(r"[\w.]+@corvane\.eu", self.opened["brief"])
+        assert email is not None
+        return next(one for one in self.contacts() if one["properties"]["email"] == email[0])
+
+    def update(self, contact_id: str, **properties: str) -> httpx.Response:
+        return self.agent.patch(f"{_CONTACTS}/{contact_id}", json={"properties": properties})
+
+    def solve(self) -> None:
+        assert self.update(self.contact()["id"], phone=self.right_number).status_code == 200
+
+    def get(self, path: str = "") -> Any:
+        return self.stack.control.get(f"/v1/episodes/{self.id}{path}").json()
+
+    def post(self, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        return self.stack.control.post(f"/v1/episodes/{self.id}/{path}", json=body or {}, headers=headers)
+
+    def submit(self) -> dict[str, Any]:
+        answer = self.post("submit")
+        assert answer.status_code == 200, answer.text
+        verdict: dict[str, Any] = answer.json()
+        return verdict
+
+
+def eventually(claim: Callable[[], object], seconds: float = 15, what: Callable[[], str] | None = None) -> None:
+    deadline = time.monotonic() + seconds
+    while not claim():
+        assert time.monotonic() < deadline, what() if what else "it did not come true in time"
+        time.sleep(0.05)
