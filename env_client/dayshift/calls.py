@@ -49,7 +49,7 @@ def gist(action: object) -> Call:
         return action
     if not isinstance(action, Mapping):
         return Call("", {"given": repr(action)[:1000]})
-    given = action.get("arguments")
+    given = action.get("arguments") or {}
     return Call(str(action.get("operation", "")), given if isinstance(given, Mapping) else {"given": str(given)[:1000]})
 
 

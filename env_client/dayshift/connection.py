@@ -11,6 +11,7 @@ import httpx
 from dayshift.control import Control
 from dayshift.errors import HarnessFault, StepTimeout, Unreachable
 from dayshift.flow import Flow, Incoming, Outgoing
+from dayshift.http1 import IDLE_SECONDS, Pool
 
 T = TypeVar("T")
 
@@ -48,7 +49,8 @@ class Connection:
         self, address: Address | None = None, *, timeout: float = 30.0, transport: httpx.BaseTransport | None = None
     ) -> None:
         self.address = address or Address.find()
-        self._client = httpx.Client(timeout=timeout, transport=transport, trust_env=False)
+        limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
+        self._client = httpx.Client(timeout=timeout, limits=limits, transport=transport, trust_env=False)
 
     def run(self, flow: Flow[T]) -> T:
         try:
@@ -68,7 +70,7 @@ class Connection:
         try:
             return _incoming(self._client.send(_request(self._client, outgoing)))
         except httpx.HTTPError as error:
-            raise _fault(error, outgoing) from error
+            raise _fault(error, outgoing) from None
 
     def close(self) -> None:
         self._client.close()
@@ -85,26 +87,16 @@ class Connection:
 class AsyncConnection:
     """Drives flows from coroutines; one bounded pool serves hundreds of episodes."""
 
-    def __init__(
-        self,
-        address: Address | None = None,
-        *,
-        timeout: float = 30.0,
-        connections: int = 64,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+    def __init__(self, address: Address | None = None, *, timeout: float = 30.0, connections: int = 64) -> None:
         self.address = address or Address.find()
-        # The wait for a free connection is ours, not the stack's: it must not count as a timeout.
-        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-        patience = httpx.Timeout(timeout, pool=None)
-        self._client = httpx.AsyncClient(timeout=patience, limits=limits, transport=transport, trust_env=False)
+        self._pool = Pool(connections, timeout)
 
     async def run(self, flow: Flow[T]) -> T:
         try:
             outgoing = next(flow)
             while True:
                 try:
-                    incoming = await self._send(outgoing)
+                    incoming = await self._pool.send(outgoing)
                 except HarnessFault as fault:
                     outgoing = flow.throw(fault)
                 else:
@@ -113,14 +105,8 @@ class AsyncConnection:
             result: T = done.value
             return result
 
-    async def _send(self, outgoing: Outgoing) -> Incoming:
-        try:
-            return _incoming(await self._client.send(_request(self._client, outgoing)))
-        except httpx.HTTPError as error:
-            raise _fault(error, outgoing) from error
-
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._pool.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -131,7 +117,7 @@ class AsyncConnection:
         await self.close()
 
 
-def _request(client: httpx.Client | httpx.AsyncClient, outgoing: Outgoing) -> httpx.Request:
+def _request(client: httpx.Client, outgoing: Outgoing) -> httpx.Request:
     timeout = client.timeout if outgoing.timeout is None else httpx.Timeout(outgoing.timeout, pool=None)
     return httpx.Request(
         outgoing.method,

@@ -6,7 +6,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from dayshift import wire
-from dayshift.errors import AtCapacity, ControlRefused, ServiceBroke, WireMismatch
+from dayshift.errors import AtCapacity, ControlRefused, DayshiftError, ServiceBroke, WireMismatch
 from dayshift.flow import Flow, Incoming, Outgoing
 
 M = TypeVar("M", bound=BaseModel)
@@ -56,8 +56,11 @@ class Control:
     def report(self) -> Flow[wire.Report]:
         return (yield from self._get("/v1/report", wire.Report))
 
-    def reset_playground(self) -> Flow[wire.Opened]:
-        return (yield from self._post("/v1/playground/reset", None, wire.Opened, secrets.token_hex(16)))
+    def reset_playground(self) -> Flow[None]:
+        headers = {**self._headers, "idempotency-key": secrets.token_hex(16)}
+        incoming = yield Outgoing("POST", f"{self.url}/v1/playground/reset", headers)
+        if incoming.status >= 300:
+            raise _refused(incoming)
 
     def _get(self, path: str, answer: type[M]) -> Flow[M]:
         return _parsed(answer, (yield Outgoing("GET", self.url + path, self._headers)))
@@ -77,11 +80,13 @@ def _parsed(kind: type[M], incoming: Incoming, also: int = 200) -> M:
         raise WireMismatch(f"control answered what is no {kind.__name__}: {error.errors()[:3]}") from error
 
 
-def _refused(incoming: Incoming) -> ControlRefused | ServiceBroke:
+def _refused(incoming: Incoming) -> DayshiftError:
     try:
         problem = wire.Problem.model_validate_json(incoming.content)
     except ValidationError:
         return ServiceBroke("control", incoming.status, incoming.content.decode(errors="replace"))
     if incoming.status == 429:
-        return AtCapacity(incoming.status, problem)
+        return AtCapacity(problem)
+    if incoming.status >= 500:
+        return ServiceBroke("control", incoming.status, problem.message)
     return ControlRefused(incoming.status, problem)

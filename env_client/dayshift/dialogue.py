@@ -14,6 +14,7 @@ from dayshift.control import Control
 from dayshift.discovery import catalogue_of, offers
 from dayshift.errors import (
     BadArguments,
+    ControlRefused,
     EpisodeLost,
     EpisodeOver,
     HarnessFault,
@@ -110,8 +111,7 @@ class Dialogue:
             raise EpisodeOver("the episode is over; open another")
         started = perf_counter()
         try:
-            verdict = yield from self.control.submit(self.opened.episode_id, _submission(answer))
-            self._check_verdict(verdict)
+            verdict = yield from self._judged(_submission(answer))
         except HarnessFault as fault:
             self.fault = fault
             raise
@@ -124,6 +124,16 @@ class Dialogue:
         if not self.closed:
             self.closed = True
             yield from self.control.close(self.opened.episode_id)
+
+    def _judged(self, submission: SubmitRequest) -> Flow[Verdict]:
+        try:
+            verdict = yield from self.control.submit(self.opened.episode_id, submission)
+        except ControlRefused as refused:
+            if refused.status == 422:
+                raise BadArguments(refused.problem.message) from refused
+            raise EpisodeLost(f"control gives no verdict: {refused.problem.message}") from refused
+        self._check_verdict(verdict)
+        return verdict
 
     def _check_open(self) -> None:
         if self.over:
@@ -210,10 +220,14 @@ class Dialogue:
         self.steps += 1
         started = perf_counter()
         key = f"{self.opened.episode_id}-{self.steps}"
-        waited = yield from self.control.wait(self.opened.episode_id, hours, key)
+        sent = Outgoing("POST", "", {"idempotency-key": key})
+        try:
+            waited = yield from self.control.wait(self.opened.episode_id, hours, key)
+        except ControlRefused as refused:
+            # Hours that the budget does not have are declined as any other call may be.
+            return self._keep(call, "", sent, started, refused.status, refused.problem.message.encode())
         self.clock = waited.clock
-        body = waited.model_dump_json().encode()
-        return self._keep(call, "", Outgoing("POST", "", {"idempotency-key": key}), started, 200, body)
+        return self._keep(call, "", sent, started, 200, waited.model_dump_json().encode())
 
     def _keep(
         self,

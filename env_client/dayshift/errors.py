@@ -1,11 +1,12 @@
 """What can go wrong, and whose doing it is.
 
 DayshiftError
-├── Misuse                 the caller asked for what does not exist; nothing was sent
+├── Misuse                 the caller asked for what does not exist; nothing happened
 │   ├── UnknownOperation     no product offers an operation of that name
 │   ├── BadArguments         the arguments cannot be written as that operation's request
-│   ├── EpisodeOver          the episode has its verdict, or was closed
+│   ├── EpisodeOver          the episode has its verdict, was closed, or has no steps left
 │   ├── NoMenu               the task offers no candidate calls
+│   ├── ControlRefused       control declined: no such task or world, a wrong token, a bad option
 │   └── MissingExtra         an optional library is not installed
 ├── Refusal                the product declined: an ordinary answer, raised only by `raise_for_refusal`
 └── HarnessFault           the house broke: the episode is unscored, never rewarded
@@ -15,8 +16,7 @@ DayshiftError
     ├── EpisodeLost          a product no longer knows the episode
     ├── ServiceBroke         a 5xx that no fault plan explains
     ├── WireMismatch         an answer that the wire does not allow
-    ├── ControlRefused       control declined a message
-    │   └── AtCapacity         too many episodes are open
+    ├── AtCapacity           too many episodes are open
     └── Unscored             control itself says that this episode has no reward
 """
 
@@ -31,7 +31,7 @@ class DayshiftError(Exception):
 
 
 class Misuse(DayshiftError, ValueError):
-    """The caller asked for what does not exist; nothing was sent."""
+    """The caller asked for what does not exist; nothing happened."""
 
 
 class UnknownOperation(Misuse):
@@ -48,6 +48,15 @@ class EpisodeOver(Misuse):
 
 class NoMenu(Misuse):
     """The task offers no candidate calls."""
+
+
+class ControlRefused(Misuse):
+    """Control declined: no such task or world, a wrong token, a bad option."""
+
+    def __init__(self, status: int, problem: "Problem") -> None:
+        super().__init__(f"control answered {status} {problem.error}: {problem.message}")
+        self.status = status
+        self.problem = problem
 
 
 class MissingExtra(Misuse, ImportError):
@@ -109,17 +118,12 @@ class WireMismatch(HarnessFault):
     """An answer that the wire does not allow: client and stack may be of different versions."""
 
 
-class ControlRefused(HarnessFault):
-    """Control declined a message."""
-
-    def __init__(self, status: int, problem: "Problem") -> None:
-        super().__init__(f"control answered {status} {problem.error}: {problem.message}")
-        self.status = status
-        self.problem = problem
-
-
-class AtCapacity(ControlRefused):
+class AtCapacity(HarnessFault):
     """Too many episodes are open; try again after `problem.retry_after` seconds."""
+
+    def __init__(self, problem: "Problem") -> None:
+        super().__init__(problem.message)
+        self.problem = problem
 
 
 class Unscored(HarnessFault):

@@ -1,14 +1,14 @@
 """Menu: each step offers k concrete calls with numeric features, so that a small policy can choose."""
 
 from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, cast
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from dayshift.calls import SUBMIT, Call
-from dayshift.env import DayshiftEnv, Info, Observation
+from dayshift.env import DayshiftEnv
 from dayshift.episode import Episode
 from dayshift.errors import NoMenu
 from dayshift.features import FEATURES, Features
@@ -16,21 +16,21 @@ from dayshift.features import FEATURES, Features
 Choices = dict[str, Any]
 
 
-class Menu(gymnasium.Wrapper[Choices, int, Observation, Any]):
+class Menu(gymnasium.Wrapper[Choices, int, Any, Any]):
     """`Discrete(k)` over candidate calls of the task: good, useless and harmful ones, and `submit`.
 
     The order is drawn anew at every step, so that a place on the menu says nothing.
     Features are computed here from what the agent can read; control adds no hint.
     """
 
-    def __init__(self, env: gymnasium.Env[Observation, Any], k: int = 12) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], k: int = 12) -> None:
         super().__init__(env)
         self.k = k
         self._base: DayshiftEnv = _base(env)
         self._base.asked = self._base.asked.model_copy(update={"menu": True})
         self._offered: list[Call] = []
         self._features: Features | None = None
-        self.action_space = spaces.Discrete(k)
+        self.action_space = cast(gymnasium.Space[int], spaces.Discrete(k))
         self.observation_space = spaces.Dict(
             {
                 "features": spaces.Box(-1.0, 1.0, (k, len(FEATURES)), np.float32),
@@ -52,7 +52,7 @@ class Menu(gymnasium.Wrapper[Choices, int, Observation, Any]):
 
     def step(self, action: int) -> tuple[Choices, SupportsFloat, bool, bool, dict[str, Any]]:
         chosen = self._offered[int(action)] if int(action) < len(self._offered) else Call("nothing")
-        _, reward, terminated, truncated, info = self.env.step(chosen)
+        _, reward, terminated, truncated, info = cast(gymnasium.Env[Any, Any], self.env).step(chosen)
         return self._draw(), reward, terminated, truncated, info
 
     def _episode(self) -> Episode:
@@ -88,6 +88,3 @@ def _base(env: gymnasium.Env[Any, Any]) -> DayshiftEnv:
     if not isinstance(env.unwrapped, DayshiftEnv):
         raise NoMenu(f"{env} is not a Dayshift environment")
     return env.unwrapped
-
-
-__all__ = ["Info", "Menu"]

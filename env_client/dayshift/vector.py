@@ -83,7 +83,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
             seat.next_seed = own
         resets = [self._reset(seat, options) for seat, chosen in zip(self._seats, mask, strict=True) if chosen]
         self._gather(resets)
-        return self._batched([seat.shown() for seat in self._seats]), self._infos([seat.told() for seat in self._seats])
+        return self._batched([seat.shown() for seat in self._seats]), pack([seat.told() for seat in self._seats])
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         moves = [self._move(seat, action) for seat, action in zip(self._seats, self._each(actions), strict=True)]
@@ -91,9 +91,9 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         rewards = np.array([turn[1] for turn in turns], dtype=np.float64)
         ended = np.array([turn[2] for turn in turns], dtype=np.bool_)
         cut = np.array([turn[3] for turn in turns], dtype=np.bool_)
-        infos = self._infos([turn[4] for turn in turns])
+        infos = pack([turn[4] for turn in turns])
         if self.autoreset_mode is AutoresetMode.SAME_STEP and (ended | cut).any():
-            infos = self._reset_at_once(turns, ended | cut, infos)
+            infos = self._reset_at_once(turns, ended | cut)
         else:
             for seat, over in zip(self._seats, ended | cut, strict=True):
                 seat.over = bool(over)
@@ -183,26 +183,34 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         seat.observation = observe(opened.brief, exchange, episode.clock, episode.steps_left, longest)
         seat.info = describe(request, opened.fingerprint, exchange, longest, verdict, quarantined)
 
-    def _reset_at_once(self, turns: list[Turn], over: Any, infos: dict[str, Any]) -> dict[str, Any]:
-        last: dict[str, Any] = {}
+    def _reset_at_once(self, turns: list[Turn], over: Any) -> dict[str, Any]:
         final = np.full(self.num_envs, None, dtype=object)
-        for place, turn in enumerate(turns):
-            if over[place]:
-                final[place] = turn[0]
-                last = self._add_info(last, dict(turn[4]), place)
+        for place in np.flatnonzero(over):
+            final[place] = turns[place][0]
+        last = pack([turn[4] if ended else None for turn, ended in zip(turns, over, strict=True)])
         self._gather([self._reset(seat, {}) for seat, ended in zip(self._seats, over, strict=True) if ended])
-        infos = self._infos([seat.told() for seat in self._seats])
-        return {**infos, "final_obs": final, "_final_obs": over.copy(), "final_info": last, "_final_info": over.copy()}
-
-    def _infos(self, told: Sequence[Info]) -> dict[str, Any]:
-        infos: dict[str, Any] = {}
-        for place, info in enumerate(told):
-            infos = self._add_info(infos, dict(info), place)
-        return infos
+        infos = pack([seat.told() for seat in self._seats])
+        return {**infos, "final_obs": final, "_final_obs": over, "final_info": last, "_final_info": over}
 
     def _batched(self, observations: Sequence[Observation]) -> Any:
         empty: Any = create_empty_array(self.single_observation_space, self.num_envs)
         return concatenate(self.single_observation_space, list(observations), empty)
+
+
+def pack(told: Sequence[Info | None]) -> dict[str, Any]:
+    """Gymnasium's form of many infos: an array per key, and beside it which places it speaks of.
+
+    Ours, because Gymnasium's own takes the first value's type for all, and a revision may be None.
+    """
+    here = np.array([info is not None for info in told])
+    packed: dict[str, Any] = {}
+    for key in Info.__annotations__:
+        values: list[Any] = [None if info is None else dict(info)[key] for info in told]
+        plain = all(isinstance(value, bool) for value in values) or all(type(value) is int for value in values)
+        column = np.array(values) if plain else np.empty(len(values), dtype=object)
+        column[:] = values
+        packed[key], packed[f"_{key}"] = column, here.copy()
+    return packed
 
 
 class _Seat:
