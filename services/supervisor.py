@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from urllib.request import urlopen
 
+from services.control.together import all_or_first_error
 from services.kernel import catalog
 from services.kernel.config import BadSetting, Settings, reachable
 from services.kernel.serve import PortTaken
@@ -75,9 +76,10 @@ class _Supervisor:
             loop.add_signal_handler(number, self._leaving.set)
         watching: list[asyncio.Task[None]] = []
         try:
-            for child in self._children:
-                await self._unless_leaving(self._start(child))
-                watching.append(asyncio.create_task(self._mind(child)))
+            # Control last: it looks for the products as soon as it starts.
+            for together in (self._children[:-1], self._children[-1:]):
+                await self._unless_leaving(all_or_first_error(*(self._start(child) for child in together)))
+                watching += [asyncio.create_task(self._mind(child)) for child in together if child.process is not None]
             if not self._leaving.is_set():
                 print(welcome(self._settings), flush=True)
             await self._leaving.wait()
@@ -199,7 +201,7 @@ def _environment(port_base: int | None) -> dict[str, str]:
 
 
 def _children(settings: Settings) -> list[Child]:
-    """Products first: control looks for them as soon as it starts."""
+    """Products, then control."""
     host, door_host = settings.host, settings.door_host
     colours = iter(_COLOURS * 8)
     found = []

@@ -12,6 +12,7 @@ from services.control.episodes import Episodes
 from services.control.ledger import Ledger
 from services.control.planting import Soil
 from services.control.playground import Playground
+from services.control.relay import Relay
 from services.control.replicas import Replicas
 from services.control.watch import Watch
 from services.kernel import catalog
@@ -82,7 +83,7 @@ def put_together(settings: Settings) -> Control:
     products = catalog.products()
     soil = Soil(products, settings)
     registry = registry_for(settings.redis_url)
-    replicas = Replicas(products, settings, registry)
+    replicas = Replicas(products, settings, registry, Relay(products, settings))
     ledger = Ledger(settings.ledger_url or f"sqlite:///{settings.var / 'ledger.sqlite'}")
     telemetry = Telemetry("control")
     episodes = Episodes(soil, replicas, ledger, registry, telemetry, settings.max_episodes)

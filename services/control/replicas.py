@@ -8,6 +8,7 @@ from typing import Any
 from services.control.doors import Door, Refused, Silent, Unreachable
 from services.control.live import Owner
 from services.control.problems import NotNow
+from services.control.relay import Relay
 from services.kernel.config import Settings
 from services.kernel.product import Product
 from services.kernel.registry import Registry, RegistryDown, Replica
@@ -40,10 +41,12 @@ class Watched:
 class Replicas:
     """All processes of all products that control knows of, by instance."""
 
-    def __init__(self, products: dict[str, Product], settings: Settings, registry: Registry) -> None:
+    def __init__(self, products: dict[str, Product], settings: Settings, registry: Registry, relay: Relay) -> None:
         self.products = products
         self._settings = settings
         self._registry = registry
+        self._relay = relay
+        self._given_up: set[str] = set()
         self._doors: dict[str, Door] = {}
         self._watched: dict[str, dict[str, Watched]] = {name: {} for name in products}
         self._last_words: dict[str, str] = {}
@@ -80,12 +83,13 @@ class Replicas:
         for one in gone:
             replica = one.owner.replica
             self._watched[replica.product].pop(replica.instance)
-            await self._withdraw(replica)
+            await self._give_up(replica)
             self._last_words[replica.product] = one.because or "its process was replaced"
         await asyncio.gather(*(self._find(product) for product in self.products.values()))
         return gone
 
     def close(self) -> None:
+        self._relay.close()
         for door in self._doors.values():
             door.close()
 
@@ -112,7 +116,11 @@ class Replicas:
             self._last_words[product] = str(error)
             return
         replica = Replica(product, said["instance"], url, door_url, said["episodes"])
-        if replica.instance not in self._watched[product]:
+        if replica.instance in self._given_up:
+            # It came back as if nothing had happened, but its episodes are over: it must hear of it first.
+            await self._give_up(replica)
+        elif replica.instance not in self._watched[product]:
+            replica = replace(replica, url=await self._relay.front(replica))
             self._watched[product][replica.instance] = Watched(Owner(replica, door), said["worlds"])
             await self._announce(replica)
 
@@ -146,9 +154,13 @@ class Replicas:
         if not self._settings.redis_url:
             await self._registry.announce(replica, float("inf"))
 
-    async def _withdraw(self, replica: Replica) -> None:
+    async def _give_up(self, replica: Replica) -> None:
+        """With Redis the replica itself is told; without, the watch closes what it still holds when it is back."""
+        self._relay.release(replica)
+        if self._settings.redis_url:
+            self._given_up.add(replica.instance)
         with suppress(RegistryDown):
-            await self._registry.withdraw(replica)
+            await (self._registry.fence if self._settings.redis_url else self._registry.withdraw)(replica)
 
     def _health(self, product: str) -> str:
         found = list(self._watched[product].values())

@@ -1,0 +1,91 @@
+"""`python -m services up` as a person meets it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.control.stack import Stack, eventually, free_base
+
+
+def test_one_ctrl_c_stops_all_in_order(start: Callable[..., Stack]) -> None:
+    stack = start()
+    children = stack.children()
+    assert set(children) == {"crm", "control"}
+
+    assert stack.stop() == 0
+
+    assert not any(_is_alive(pid) for pid in children.values())
+    assert stack.output().index("control │ stopped") < stack.output().index("crm     │ stopped")
+
+
+def test_nothing_stays_behind_when_the_parent_is_killed(start: Callable[..., Stack]) -> None:
+    stack = start()
+    children = stack.children()
+
+    stack.process.send_signal(signal.SIGKILL)
+
+    eventually(lambda: not any(_is_alive(pid) for pid in children.values()))
+
+
+def test_lines_are_prefixed_and_plain_where_no_terminal_is(start: Callable[..., Stack]) -> None:
+    stack = start(DAYSHIFT_LOG="info")
+    stack.open().contacts()
+
+    eventually(lambda: '"operation":"crm.contacts.list"' in stack.output())
+    assert "\033" not in stack.output()
+    assert all(line.startswith("crm     │ ") for line in stack.output().splitlines() if "crm.contacts.list" in line)
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    stack = Stack(tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", stack.base + 1))
+        taken.listen()
+        ran = _ran(stack, "up", "--port-base", str(stack.base))
+
+    assert ran.returncode == 2
+    assert f"port {stack.base + 1}, meant for crm, is in use" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_product_alone_names_its_port_too(tmp_path: Path) -> None:
+    stack = Stack(tmp_path, {"DAYSHIFT_CRM_PORT": str(free_base())})
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", int(stack.settings["DAYSHIFT_CRM_PORT"])))
+        taken.listen()
+        ran = _ran(stack, "crm")
+
+    assert ran.returncode == 2
+    assert f"port {stack.settings['DAYSHIFT_CRM_PORT']}" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_setting_that_cannot_be_meant_is_named(tmp_path: Path) -> None:
+    ran = _ran(Stack(tmp_path, {"DAYSHIFT_LEASE": "soon"}), "control")
+
+    assert ran.returncode == 2
+    assert "DAYSHIFT_LEASE='soon' is not a number" in ran.stderr
+
+
+def _ran(stack: Stack, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "services", *arguments],
+        env=stack.environment(),
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
