@@ -9,7 +9,6 @@ from dayshift.errors import BadArguments
 
 WAIT = "wait"
 SUBMIT = "submit"
-HARNESS_OPERATIONS = (WAIT, SUBMIT)
 
 
 @dataclass(frozen=True, slots=True)

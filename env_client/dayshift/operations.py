@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from dayshift.calls import HARNESS_OPERATIONS, SUBMIT, WAIT
+from dayshift.calls import SUBMIT, WAIT
 from dayshift.errors import UnknownOperation
 
 JsonSchema = Mapping[str, Any]
@@ -183,6 +183,3 @@ def _submit(answer_schema: JsonSchema | None) -> Operation:
         body=BodyForm.JSON,
         schema=schema,
     )
-
-
-__all__ = ["HARNESS_OPERATIONS", "Argument", "BodyForm", "Catalogue", "Operation", "Place"]

@@ -15,9 +15,14 @@ def render_opening(opened: Opened) -> str:
 
 def render_exchange(exchange: Exchange) -> str:
     head = f"{exchange.number:>3}  {exchange.clock}  {exchange.call}"
+    return f"{head}\n     {_wire(exchange)}\n{_indented(pretty(exchange.text))}\n"
+
+
+def _wire(exchange: Exchange) -> str:
+    if not exchange.sent:
+        return "not sent"
     came = "no answer" if exchange.status == 0 else str(exchange.status)
-    wire = f"     {exchange.method} {exchange.target} → {came}" if exchange.sent else "     not sent"
-    return f"{head}\n{wire}\n{_indented(pretty(exchange.text))}\n"
+    return f"{exchange.method} {exchange.target} → {came}" if exchange.product else f"→ {came}"
 
 
 def render_verdict(verdict: Verdict) -> str:

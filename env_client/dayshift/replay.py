@@ -1,6 +1,6 @@
 """verify: a recorded episode, played again, must answer with the same bytes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,11 +129,3 @@ def _around(old: str, new: str) -> tuple[str, str]:
     start = max(0, at - _AROUND)
     before = "…" if start else ""
     return before + old[start : at + _AROUND], before + new[start : at + _AROUND]
-
-
-Verifier = Callable[[Trajectory], Proof]
-
-
-def verify_all(trajectories: Iterator[Trajectory], connection: Connection) -> Iterator[Proof]:
-    for trajectory in trajectories:
-        yield verify(trajectory, connection)
