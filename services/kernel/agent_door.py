@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
@@ -28,7 +29,7 @@ from services.kernel.errors import (
     problems_of,
 )
 from services.kernel.faults import Fault, FaultKind
-from services.kernel.product import Circumstance
+from services.kernel.product import Circumstance, Keyed
 from services.kernel.telemetry import Telemetry
 
 REVISION_HEADER = b"x-data-revision"
@@ -49,7 +50,7 @@ class AgentDoor:
 
     def __init__(self, api: FastAPI, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
         self._api = api
-        self._dispatch = Dispatch(api)
+        self._dispatch = Dispatch(api, episodes.product.encoding)
         self._episodes = episodes
         self._product = episodes.product
         self._telemetry = telemetry
@@ -115,8 +116,10 @@ class AgentDoor:
         episode.world.clock.tick()
         fault = episode.plan.strike(episode.steps)
         answer = await self._under(fault, episode, scope, body)
-        if claim is not None and answer.status < 500 and not _speaks_first(fault):
-            episode.remember(claim.key, KeptAnswer(claim.request, answer))
+        if claim is not None and not _speaks_first(fault):
+            if answer.status < 500 and self._product.keeps(answer):
+                episode.remember(claim.key, KeptAnswer(claim.request, answer))
+            answer = self._with_key(claim, answer, replayed=False)
         self._record(episode, scope, body, answer, fault, claim, time.perf_counter() - started)
         if fault is None or fault.kind not in _CUT:
             return answer
@@ -174,15 +177,19 @@ class AgentDoor:
     def _again(self, episode: Episode, scope: Scope, body: bytes, claim: "Claim", kept: KeptAnswer) -> Answer:
         if kept.request != claim.request:
             raise KeyReused
-        self._record(episode, scope, body, kept.answer, None, claim, 0.0, replayed=True)
-        return kept.answer
+        answer = self._with_key(claim, kept.answer, replayed=True)
+        self._record(episode, scope, body, answer, None, claim, 0.0, replayed=True)
+        return answer
+
+    def _with_key(self, claim: "Claim", first: Answer, *, replayed: bool) -> Answer:
+        return _adding(first, self._product.keyed(Keyed(claim.key, first, replayed)))
 
     def _dressed(self, episode: Episode, answer: Answer) -> Answer:
         """Revision and the product's own headers, on every answer that the world gave."""
         world = episode.world
-        extra = [(REVISION_HEADER, b"%d" % world.revision), (b"date", _http_date(world.clock.now_ms()))]
-        extra += [(name.lower().encode(), value.encode()) for name, value in self._product.headers(world).items()]
-        return Answer(answer.status, answer.body, (*answer.headers, *extra))
+        house = ((REVISION_HEADER, b"%d" % world.revision), (b"date", _http_date(world.clock.now_ms())))
+        dressed = Answer(answer.status, answer.body, (*answer.headers, *house))
+        return _adding(dressed, self._product.headers(world))
 
     def _record(
         self,
@@ -250,6 +257,15 @@ def _as_refusal(error: Exception) -> Refusal:
 
 def _planned(fault: Fault, retry_after: int) -> Refusal:
     return RateLimited(retry_after) if fault.kind is FaultKind.RATE_LIMITED else Unavailable(retry_after)
+
+
+def _adding(answer: Answer, headers: Mapping[str, str]) -> Answer:
+    """What the answer says already stays as it is."""
+    if not headers:
+        return answer
+    said = {name for name, _ in answer.headers}
+    encoded = ((name.lower().encode(), value.encode("latin-1")) for name, value in headers.items())
+    return Answer(answer.status, answer.body, (*answer.headers, *(pair for pair in encoded if pair[0] not in said)))
 
 
 def _speaks_first(fault: Fault | None) -> bool:

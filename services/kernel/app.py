@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.types import ASGIApp
 
 from services.kernel.agent_door import AgentDoor
+from services.kernel.description import describe
 from services.kernel.dispatch import current_world
 from services.kernel.episodes import Episodes
 from services.kernel.product import Product
@@ -31,6 +32,7 @@ def create_api(product: Product) -> FastAPI:
         separate_input_output_schemas=False,
     )
     api.include_router(product.router)
+    describe(api, product.encoding)
     return api
 
 

@@ -10,17 +10,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote
 
-import orjson
 from fastapi import FastAPI, Request, Response, params
 from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.datastructures import QueryParams
 from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope
 
 from services.kernel.answers import Answer
-from services.kernel.errors import MalformedRequest, MethodNotAllowed, NoSuchRoute, UnsupportedMediaType
+from services.kernel.encoding import JSON, Encoding
+from services.kernel.errors import MethodNotAllowed, NoSuchRoute
 from services.kernel.world import World
 
 Serve = Callable[[Scope, bytes], Awaitable[Answer]]
@@ -39,21 +40,26 @@ class Bound:
         "_body_fields",
         "_defaults",
         "_embed",
+        "_encoding",
         "_endpoint",
         "_only_body",
         "_path",
         "_query",
         "_request",
+        "_whole_query",
         "_world",
     )
 
-    def __init__(self, route: APIRoute) -> None:
+    def __init__(self, route: APIRoute, encoding: Encoding) -> None:
         asked = route.dependant
+        self._encoding = encoding
         self._endpoint: Callable[..., Awaitable[Response]] = route.endpoint
         self._path = [(field.alias, field) for field in asked.path_params]
         self._query = asked.query_params
         optional = all(not field.field_info.is_required() for field in self._query)
         self._defaults = {field.name: field.get_default() for field in self._query} if optional else None
+        modelled = len(self._query) == 1 and _is_model(self._query[0].field_info.annotation)
+        self._whole_query = self._query[0] if encoding.query is not None and modelled else None
         self._body_fields = asked.body_params
         self._embed = bool(route._embed_body_fields)  # noqa: SLF001 - FastAPI keeps it to itself
         single = len(self._body_fields) == 1 and not self._embed
@@ -83,12 +89,17 @@ class Bound:
         if not scope["query_string"] and self._defaults is not None:
             values.update(self._defaults)
             return
+        if self._whole_query is not None and self._encoding.query is not None:
+            field, asked = self._whole_query, self._encoding.query(scope["query_string"])
+            values[field.name], found = field.validate(asked, {}, loc=("query",))
+            errors += found or ()
+            return
         bound, wrong = request_params_to_args(self._query, QueryParams(scope["query_string"]))
         values.update(bound)
         errors += wrong
 
     async def _bind_body(self, scope: Scope, body: bytes, values: dict[str, Any], errors: list[Any]) -> None:
-        received = _json(scope, body)
+        received = self._encoding.body(_media(scope), body) if body else _NO_BODY
         if self._only_body is not None and body:
             values[self._only_body.name], wrong = self._only_body.validate(received, {}, loc=("body",))
             errors += wrong or ()
@@ -129,8 +140,9 @@ class Node:
 class Dispatch:
     """Every route of one FastAPI app, found by its segments."""
 
-    def __init__(self, api: FastAPI) -> None:
+    def __init__(self, api: FastAPI, encoding: Encoding = JSON) -> None:
         self._api = api
+        self._encoding = encoding
         self._root = Node()
         for route in _flat(api.routes):
             if isinstance(route, APIRoute):
@@ -159,7 +171,7 @@ class Dispatch:
                 node = node.any
             else:
                 node = node.literal.setdefault(segment, Node())
-        serve: Serve = Bound(route) if _plain(route) else self._through_fastapi
+        serve: Serve = Bound(route, self._encoding) if _plain(route) else self._through_fastapi
         for method in sorted(route.methods or ()):
             if method in node.served:
                 raise ValueError(f"{method} {route.path} is declared twice")
@@ -218,16 +230,12 @@ def _segments(scope: Scope) -> list[str]:
     return [unquote(part) for part in raw.decode("ascii", "replace").partition("?")[0].split("/")[1:]]
 
 
-def _json(scope: Scope, body: bytes) -> Any:
-    if not body:
-        return _NO_BODY
-    media = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
-    if media and b"json" not in media.lower():
-        raise UnsupportedMediaType
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise MalformedRequest(f"Invalid input JSON: {error.msg} at character {error.pos}.") from error
+def _media(scope: Scope) -> bytes:
+    return next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _replay(body: bytes) -> Receive:

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from services.kernel.answers import Answer
 from services.kernel.checks import Check
 from services.kernel.credentials import Form, bearer
+from services.kernel.encoding import JSON, Encoding
 from services.kernel.errors import Refusal
 from services.kernel.template import WorldSchema
 from services.kernel.world import World
@@ -32,6 +33,23 @@ def _nothing_falls_due(world: World, until_ms: int) -> None:
 
 def _no_headers(_: World) -> Mapping[str, str]:
     return {}
+
+
+def _keyed_like_any(_: "Keyed") -> Mapping[str, str]:
+    return {}
+
+
+def _keep_all(_: Answer) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """An answer to a request that carried an Idempotency-Key: the first, or the first once more."""
+
+    key: str
+    first: Answer
+    replayed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,11 @@ class Product:
     advance: Callable[[World, int], None] = _nothing_falls_due
     headers: Callable[[World], Mapping[str, str]] = _no_headers
     body_limit: int = MIB
+    # How clients write bodies and query strings.
+    encoding: Encoding = JSON
+    # Headers that go with an Idempotency-Key, and which answers below 500 a key stands for.
+    keyed: Callable[[Keyed], Mapping[str, str]] = _keyed_like_any
+    keeps: Callable[[Answer], bool] = _keep_all
     # Lines to paste into a terminal or a Python prompt; {base} and {token} are filled in.
     snippet: str = "curl -s -H 'Authorization: Bearer {token}' {base}/openapi.json"
     # What `make bench` measures.

@@ -55,9 +55,11 @@ class Statement:
         return row
 
 
-def derived(name: str, of: Callable[[Row], str | None]) -> sa.Column[Any]:
+def derived(
+    name: str, of: Callable[[Row], str | int | None], kind: type[sa.types.TypeEngine[Any]] = sa.Text
+) -> sa.Column[Any]:
     """A column that every write computes from its row, and that no row image carries: an index, not a fact."""
-    return sa.Column(name, sa.Text, info={"derived": of})
+    return sa.Column(name, kind, info={"derived": of})
 
 
 def facts(table: sa.Table) -> list[sa.Column[Any]]:
@@ -79,7 +81,7 @@ class TablePlan:
         self.key = str(key.name)
         self.columns: tuple[str, ...] = tuple(str(column.name) for column in facts(table))
         self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in facts(table) if isinstance(c.type, Json))
-        self.derived: tuple[tuple[str, Callable[[Row], str | None]], ...] = tuple(
+        self.derived: tuple[tuple[str, Callable[[Row], str | int | None]], ...] = tuple(
             (f"v_{column.name}", column.info["derived"]) for column in table.columns if "derived" in column.info
         )
         self.get = Statement(sa.select(*facts(table)).where(key == sa.bindparam("key")))

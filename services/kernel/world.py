@@ -125,6 +125,19 @@ class World:
         finally:
             self._fork.undo("past")
 
+    @contextmanager
+    def imagined(self) -> Iterator[None]:
+        """What would happen if: rows, ids and time are as before when it ends."""
+        before = self.revision, self.ids.snapshot(), self.clock.now_ms()
+        self._fork.savepoint("imagined")
+        try:
+            yield
+        finally:
+            self._fork.undo("imagined")
+            self.revision, ids, now_ms = before
+            self.ids.restore(ids)
+            self.clock = Clock(now_ms)
+
     def _read(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         try:
             return self._fork.read(sql, parameters)
