@@ -5,7 +5,7 @@ from typing import Annotated
 
 import orjson
 from dayshift.wire import Families, Message, OpenRequest, Split, SubmitRequest, WaitRequest
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import JsonValue
 from starlette.exceptions import HTTPException
@@ -14,15 +14,14 @@ from services.control.control import Control
 from services.control.door import rendered
 from services.control.problems import Declined, NotFound, Unprocessable
 from services.kernel.answers import Answer
-from services.kernel.app import product_router
-from services.kernel.errors import MalformedRequest, problems_of
+from services.kernel.errors import problems_of
 
 _FAULTS_SHOWN = 5
 
 
 def create_api(control: Control) -> FastAPI:
     api = FastAPI(title="Dayshift control", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    router = product_router()
+    router = APIRouter()
     episodes = control.episodes
 
     @router.get("/health")
@@ -79,7 +78,7 @@ def create_api(control: Control) -> FastAPI:
         return Response(status_code=204)
 
     api.include_router(router)
-    for kind in (Declined, RequestValidationError, MalformedRequest, HTTPException):
+    for kind in (Declined, RequestValidationError, HTTPException):
         api.add_exception_handler(kind, _decline)
     return api
 

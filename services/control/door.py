@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.control.problems import Conflict, Declined, TooLarge, Unauthorized, Unexpected
@@ -45,6 +46,7 @@ class ControlApp:
         try:
             self._admit(scope)
             body = await _read(scope, receive)
+            _require_json(body)
             answer = await self._answer(scope, body)
         except Declined as declined:
             answer = rendered(declined)
@@ -142,6 +144,14 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
             raise TooLarge
         more = message.get("more_body", False)
     return body
+
+
+def _require_json(body: bytes) -> None:
+    """Strictly: no NaN, no infinities, no nesting without end."""
+    try:
+        orjson.loads(body or b"null")
+    except orjson.JSONDecodeError as error:
+        raise Declined(f"the body is not JSON: {error.msg} at character {error.pos}") from error
 
 
 def _replay(body: bytes) -> Receive:

@@ -133,7 +133,7 @@ class Attempt:
         found: list[dict[str, Any]] = []
         after = "0"
         while after:
-            page = self.agent.get(_CONTACTS, params={"limit": 100, "after": after}).json()
+            page = self.agent.get(_CONTACTS, params={"limit": 100, "after": after, "properties": "email,phone"}).json()
             found += page["results"]
             after = page.get("paging", {}).get("next", {}).get("after")
         return found
