@@ -147,8 +147,8 @@ class AgentDoor:
         try:
             with self._telemetry.span(f"{scope['method']} {scope['path']}"):
                 world.begin()
-                answer = await self._decide(scope, body)
-                if answer.status < 400:
+                answer, stands = await self._decide(scope, body)
+                if stands:
                     world.keep()
                 else:
                     world.undo()
@@ -158,11 +158,14 @@ class AgentDoor:
             world.actor = "house"
         return self._dressed(episode, answer)
 
-    async def _decide(self, scope: Scope, body: bytes) -> Answer:
+    async def _decide(self, scope: Scope, body: bytes) -> tuple[Answer, bool]:
+        """The answer, and whether what was written for it stands."""
         try:
-            return await self._dispatch.answer(scope, body)
+            answer = await self._dispatch.answer(scope, body)
+            return answer, answer.status < 400
         except (Refusal, RequestValidationError, HTTPException) as error:
-            return self._product.render(_as_refusal(error), scope["circumstance"])
+            refusal = _as_refusal(error)
+            return self._product.render(refusal, scope["circumstance"]), refusal.stands
 
     def _broke(self, episode: Episode, scope: Scope, error: Exception) -> Answer:
         cause = f"{type(error).__name__} in {_operation(scope)}: {error}"

@@ -21,9 +21,11 @@ from typing import Any, ClassVar
 
 
 class Refusal(Exception):
-    """The product declines; nothing of the request is kept."""
+    """The product declines; nothing of the request is kept, unless its kind says that the attempt stands."""
 
     status: ClassVar[int] = 400
+    # A declined payment is refused and yet leaves its traces: the failed charge, the counted attempt.
+    stands: ClassVar[bool] = False
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message or (self.__doc__ or "").strip())

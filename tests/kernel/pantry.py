@@ -53,6 +53,13 @@ class ShelfGone(Refusal):
     status = 404
 
 
+class ShelfTried(Refusal):
+    """It was tried, and it did not work."""
+
+    status = 402
+    stands = True
+
+
 class ShelfIn(BaseModel):
     """A shelf to write."""
 
@@ -98,6 +105,8 @@ async def update(shelf: int, body: ShelfIn, world: CurrentWorld) -> Response:
     world.save(shelves, {**row, "label": body.label}, "shelf.updated")
     if body.label == "refuse me":
         raise ShelfGone
+    if body.label == "try me":
+        raise ShelfTried
     if body.label == "break me":
         raise ZeroDivisionError("a secret inside: hunter2")
     return Json({**row, "label": body.label})

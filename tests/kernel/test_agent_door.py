@@ -35,7 +35,9 @@ async def test_every_answer_carries_the_revision_it_was_given_at(pantry: Pantry)
         {"x-api-key": "pk_one_secret"},
     ],
 )
-async def test_a_credential_is_recognised_in_each_form_its_clients_send(pantry: Pantry, headers: dict[str, str]) -> None:
+async def test_a_credential_is_recognised_in_each_form_its_clients_send(
+    pantry: Pantry, headers: dict[str, str]
+) -> None:
     pantry.open()
     async with pantry.client() as agent:
         del agent.headers["authorization"]
@@ -58,7 +60,9 @@ async def test_a_credential_is_recognised_in_each_form_its_clients_send(pantry: 
         {"authorization": "Bearer " + "k" * 5000},
     ],
 )
-async def test_a_wrong_or_missing_credential_gets_401_in_the_products_words(pantry: Pantry, headers: dict[str, str]) -> None:
+async def test_a_wrong_or_missing_credential_gets_401_in_the_products_words(
+    pantry: Pantry, headers: dict[str, str]
+) -> None:
     pantry.open()
     async with pantry.client() as agent:
         del agent.headers["authorization"]
@@ -207,7 +211,9 @@ async def test_an_untouched_episode_is_overdue_and_a_touched_one_is_not(pantry: 
         (b'{"label": "a"}', {"idempotency-key": ""}),
     ],
 )
-async def test_bad_input_is_a_clear_4xx_and_changes_nothing(pantry: Pantry, content: bytes, headers: dict[str, str]) -> None:
+async def test_bad_input_is_a_clear_4xx_and_changes_nothing(
+    pantry: Pantry, content: bytes, headers: dict[str, str]
+) -> None:
     episode = pantry.open()
     async with pantry.client() as agent:
         answer = await agent.post("/shelves", content=content, headers={"content-type": "application/json", **headers})
@@ -221,7 +227,9 @@ async def test_bad_input_is_a_clear_4xx_and_changes_nothing(pantry: Pantry, cont
 async def test_numbers_at_the_edge_of_floats_are_read(pantry: Pantry) -> None:
     pantry.open()
     async with pantry.client() as agent:
-        answer = await agent.post("/shelves", content=b'{"label": "a", "weight": 1e308}', headers={"content-type": "application/json"})
+        answer = await agent.post(
+            "/shelves", content=b'{"label": "a", "weight": 1e308}', headers={"content-type": "application/json"}
+        )
 
     assert answer.status_code == 201
 
@@ -255,7 +263,9 @@ def plan(monkeypatch: pytest.MonkeyPatch, kind: FaultKind, **rates: float) -> No
     monkeypatch.setitem(PLANS, "certain", FaultRates(shares=((kind, 1.0),), longest_run=1, **rates))  # type: ignore[arg-type]
 
 
-async def test_a_planned_429_speaks_first_and_says_when_to_come_back(pantry: Pantry, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_planned_429_speaks_first_and_says_when_to_come_back(
+    pantry: Pantry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan(monkeypatch, FaultKind.RATE_LIMITED, retry_after=2)
     episode = pantry.open(faults="certain")
     async with pantry.client() as agent:
@@ -270,7 +280,9 @@ async def test_a_planned_429_speaks_first_and_says_when_to_come_back(pantry: Pan
     assert [step.fault.kind if step.fault else None for step in episode.trajectory] == ["rate_limited", None]
 
 
-async def test_a_timeout_after_commit_loses_the_answer_and_keeps_the_work(pantry: Pantry, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_timeout_after_commit_loses_the_answer_and_keeps_the_work(
+    pantry: Pantry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan(monkeypatch, FaultKind.TIMEOUT_AFTER_COMMIT, timeout_seconds=0.01)
     episode = pantry.open(faults="certain")
     async with pantry.client() as agent:
@@ -333,3 +345,13 @@ async def test_openapi_is_open_and_tells_nothing_of_the_harness(pantry: Pantry) 
     words = json.dumps(json.loads(described)).lower()
     assert not re.search(r"\b(control|episode|reward|mock|dayshift|faults?)\b", words)
     assert product.title.lower() in words
+
+
+async def test_an_attempt_that_stands_keeps_its_traces_though_it_is_refused(pantry: Pantry) -> None:
+    pantry.open()
+    async with pantry.client() as agent:
+        refused = await agent.patch("/shelves/1", json={"label": "try me"})
+        after = await agent.get("/shelves/1")
+
+    assert refused.status_code == 402
+    assert after.json()["label"] == "try me"
