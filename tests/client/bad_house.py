@@ -1,0 +1,153 @@
+"""A house that misbehaves on command: control and a product on one socket, answering as scripted."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dayshift.connection import Address
+from dayshift.wire import Budget, Closed, Opened, ProductAccess, Trajectory, TrajectoryStep, Verdict
+
+from services.kernel import catalog
+from services.kernel.app import create_api
+
+CLOCK = "2026-11-16T09:00:00.000Z"
+DATE = "Mon, 16 Nov 2026 09:00:01 GMT"
+_READ = json.dumps({"id": "1", "properties": {}}).encode()
+HANG = b"hang"
+DROP = b"drop"
+
+
+def answer(status: int = 200, revision: int | None = 1, body: bytes = _READ, **headers: str) -> bytes:
+    said = {"content-type": "application/json", "date": DATE, **headers}
+    if revision is not None:
+        said["x-data-revision"] = str(revision)
+    head = "".join(f"{name}: {value}\r\n" for name, value in said.items())
+    return f"HTTP/1.1 {status} Said\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body
+
+
+@dataclass
+class BadHouse:
+    """Gives its scripted answers to product calls in order, the last one for ever."""
+
+    script: list[bytes] = field(default_factory=lambda: [answer()])
+    verdict: Verdict = field(default_factory=lambda: Verdict(outcome="passed", reward=1.0))
+    # What control will say was planned, by step.
+    planned: dict[int, str] = field(default_factory=dict)
+    seen: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    raw_submit: bytes | None = None
+
+    def start(self) -> None:
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+        self._thread.start()
+        assert self._ready.wait(10)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._leaving.set)
+        self._thread.join()
+
+    @property
+    def address(self) -> Address:
+        return Address(f"http://127.0.0.1:{self._port}", "any")
+
+    def product_calls(self) -> list[dict[str, str]]:
+        return [headers for _, path, headers in self.seen if path.startswith("/crm/")]
+
+    async def _serve(self) -> None:
+        self._loop, self._leaving = asyncio.get_running_loop(), asyncio.Event()
+        self._talking: set[asyncio.Task[Any]] = set()
+        server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
+        self._port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._leaving.wait()
+        server.close()
+        for talk in self._talking:
+            talk.cancel()
+        await asyncio.gather(*self._talking, return_exceptions=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._talking.add(task)
+        try:
+            while (head := await reader.readuntil(b"\r\n\r\n")) != b"":
+                method, path, headers = _parsed(head)
+                await reader.readexactly(int(headers.get("content-length", 0)))
+                self.seen.append((method, path, headers))
+                said = self._said(method, path)
+                if said == HANG:
+                    await asyncio.sleep(60)
+                if said == DROP:
+                    return
+                writer.write(said)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.transport.abort()
+            self._talking.discard(task)
+
+    def _said(self, method: str, path: str) -> bytes:
+        if path.startswith("/crm/"):
+            return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if path.endswith("/openapi.json"):
+            return answer(body=json.dumps(create_api(catalog.product("crm")).openapi()).encode())
+        routes: dict[str, Callable[[], bytes]] = {
+            "/v1/episodes": self._opened,
+            "/v1/episodes/e1/submit": lambda: self.raw_submit or _told(self.verdict),
+            "/v1/episodes/e1/close": lambda: _told(Closed(episode_id="e1", outcome="unscored", because="closed")),
+            "/v1/episodes/e1/trajectory": self._trajectory,
+        }
+        return routes[path]() if path in routes else answer(404, body=b'{"error":"not_found","message":"nothing"}')
+
+    def _opened(self) -> bytes:
+        base = self.address.url
+        access = ProductAccess(base_url=base, credential="pat-na1-of-this-test", openapi_url=f"{base}/openapi.json")
+        return _told(
+            Opened(
+                episode_id="e1",
+                task="crm/any",
+                seed=1,
+                brief="Do it.",
+                budget=Budget(steps=10, hours=0),
+                products={"crm": access},
+                fingerprint="f",
+                clock=CLOCK,
+            )
+        )
+
+    def _trajectory(self) -> bytes:
+        steps = [
+            TrajectoryStep(
+                product="crm",
+                operation="crm.contacts.list",
+                method="GET",
+                path="/crm/v3/objects/contacts",
+                query="",
+                request="",
+                status=0,
+                answer="",
+                revision=1,
+                clock=CLOCK,
+                fault=fault,
+                milliseconds=1.0,
+                key=f"e1-{number}",
+                replayed=False,
+            )
+            for number, fault in self.planned.items()
+        ]
+        return _told(Trajectory(episode_id="e1", steps=steps))
+
+
+def _told(message: Any) -> bytes:
+    return answer(201, body=message.model_dump_json().encode())
+
+
+def _parsed(head: bytes) -> tuple[str, str, dict[str, str]]:
+    first, *lines = head.decode("latin-1").strip().split("\r\n")
+    method, target, _ = first.split(" ")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return method, target.partition("?")[0], headers

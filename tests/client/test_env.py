@@ -1,0 +1,260 @@
+"""The environment keeps Gymnasium's contract."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import dayshift
+import gymnasium
+import numpy as np
+import pytest
+from dayshift.connection import Address
+from dayshift.spaces import UnicodeText, observation_space, shortened
+from gymnasium.utils.env_checker import check_env
+
+from tests.client.tricks import solution
+from tests.control.stack import TASK
+
+pytestmark = pytest.mark.usefixtures("address")
+
+
+_made: list[gymnasium.Env[Any, Any]] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_afterwards() -> Iterator[None]:
+    yield
+    while _made:
+        _made.pop().close()
+
+
+def make(task: str | None = TASK, **options: Any) -> gymnasium.Env[Any, Any]:
+    _made.append(gymnasium.make("dayshift/Crm-v0", task=task, **options))
+    return _made[-1]
+
+
+def test_gymnasiums_own_checker_finds_nothing() -> None:
+    env = make(render_mode="ansi")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+
+
+def test_the_same_seed_and_calls_give_the_same_everything() -> None:
+    env = make()
+
+    def played() -> list[Any]:
+        turns: list[Any] = [env.reset(seed=11)]
+        for call in (dayshift.call("crm.contacts.list", limit=2), dayshift.call("nonsense"), dayshift.call("submit")):
+            turns.append(env.step(call))
+        return turns
+
+    first, second = played(), played()
+
+    assert gymnasium.utils.env_checker.data_equivalence(first, second, exact=True)
+    assert make().reset(seed=12)[0]["brief"] != first[0][0]["brief"]
+
+
+def test_a_solved_task_pays_exactly_what_the_verdict_says() -> None:
+    env = make()
+    env.reset(seed=3)
+    rewards = [env.step(call)[1] for call in solution(env.unwrapped)]
+
+    observation, reward, terminated, truncated, info = env.step(dayshift.call("submit"))
+
+    assert rewards == [0.0] * len(rewards)
+    assert (reward, terminated, truncated) == (1.0, True, False)
+    assert info["verdict"]["reward"] == reward
+    assert observation in env.observation_space
+
+
+def test_a_stray_change_costs_what_the_verdict_says_to_the_last_bit() -> None:
+    env = make()
+    env.reset(seed=3)
+    for call in solution(env.unwrapped):
+        env.step(call)
+    env.step(dayshift.call("crm.contacts.create", properties={"lastname": "Nobody asked"}))
+
+    _, reward, _, _, info = env.step(dayshift.call("submit"))
+
+    assert reward == info["verdict"]["reward"] < 1.0
+    assert len(info["verdict"]["collateral"]) == 1
+
+
+def test_the_budget_ends_the_episode_with_a_verdict() -> None:
+    env = make()
+    observation, _ = env.reset(seed=3)
+    steps = int(observation["steps_left"])
+
+    for left in range(steps - 1, -1, -1):
+        observation, reward, terminated, truncated, info = env.step(dayshift.call("crm.contacts.list", limit=1))
+        assert int(observation["steps_left"]) == left
+
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["verdict"]["outcome"] == "failed"
+    assert info["quarantined"] is None
+
+
+def test_a_call_by_name_and_by_place_in_the_space_are_the_same() -> None:
+    env = make()
+    call = dayshift.call("crm.contacts.get", contactId="101")
+    encoded = env.unwrapped.encode(call)  # type: ignore[attr-defined]
+    answers = []
+    for action in (call, call.as_action(), encoded):
+        env.reset(seed=5)
+        answers.append(env.step(action)[0]["body"])
+
+    assert encoded in env.action_space
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"operation": "no.such", "arguments": {}},
+        {"operation": "crm.contacts.get", "arguments": "{broken"},
+        {"operation": "crm.contacts.get", "arguments": "[1]"},
+        {"operation": "crm.contacts.get", "arguments": '{"contactId": NaN}'},
+        {"operation": 10_000, "arguments": "{}"},
+        {"arguments": {}},
+        "just text",
+        None,
+    ],
+)
+def test_a_call_that_cannot_be_written_is_an_answer_and_costs_a_step(action: object) -> None:
+    env = make()
+    before, _ = env.reset(seed=5)
+    after, reward, terminated, truncated, info = env.step(action)
+
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert (int(after["status"]), info["refused"]) == (0, True)
+    assert after["body"]
+    assert int(after["steps_left"]) == int(before["steps_left"]) - 1
+
+
+def test_whatever_alphabet_an_answer_is_in_it_lies_inside_the_space() -> None:
+    env = make()
+    env.reset(seed=5)
+    name = "Žofie 結衣 Ελένη שרה 😀 \u0000"
+    observation, *_ = env.step(dayshift.call("crm.contacts.create", properties={"lastname": name}))
+
+    assert observation in env.observation_space
+
+
+def test_a_long_answer_is_cut_and_says_so() -> None:
+    env = make(longest_body=300)
+    env.reset(seed=5)
+
+    observation, *_, info = env.step(dayshift.call("crm.contacts.list", limit=50))
+
+    assert len(observation["body"]) == 300
+    assert observation["body"].endswith("more characters")
+    assert info["shortened"]
+    assert observation in env.observation_space
+
+
+def test_shortening_accounts_for_every_character() -> None:
+    text = "x" * 1000
+
+    cut = shortened(text, 100)
+
+    kept = cut.count("x")
+    assert len(cut) <= 100
+    assert f"{1000 - kept} more" in cut
+    assert shortened(text, 1000) == text
+
+
+def test_the_text_space_takes_any_text_up_to_its_length() -> None:
+    space = UnicodeText(5, seed=1)
+
+    assert "日本 語" in space
+    assert "123456" not in space
+    assert 5 not in space
+    assert all(space.sample() in space for _ in range(50))
+    assert space == UnicodeText(5) != UnicodeText(6)
+    assert observation_space(10) == observation_space(10) != observation_space(11)
+
+
+def test_samples_are_calls_inside_the_space_that_products_understand() -> None:
+    env = make()
+    env.reset(seed=5)
+    env.action_space.seed(2)
+    statuses = set()
+    for _ in range(40):
+        action = env.action_space.sample()
+        assert action in env.action_space
+        observation, _, terminated, truncated, _ = env.step(action)
+        statuses.add(int(observation["status"]))
+        if terminated or truncated:
+            env.reset()
+
+    assert statuses & {200, 201, 204}
+
+
+def test_without_a_task_one_is_drawn_by_the_seed() -> None:
+    env = make(task=None)
+    drawn = [env.reset(seed=seed)[1]["task"] for seed in (1, 2, 1)]
+
+    assert drawn[0] == drawn[2]
+    assert all(task.startswith("crm/") for task in drawn)
+
+
+def test_options_choose_the_split_of_one_reset() -> None:
+    env = make()
+
+    assert env.reset(seed=1, options={"split": "test"})[1]["split"] == "test"
+    assert env.reset(seed=1)[1]["split"] == "train"
+
+
+def test_resets_without_a_seed_go_on_from_the_last_one() -> None:
+    env = make()
+    runs = []
+    for _ in range(2):
+        env.reset(seed=9)
+        runs.append([env.reset()[1]["seed"] for _ in range(3)])
+
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) == 3
+
+
+def test_rendering_shows_the_brief_the_exchange_and_the_verdict() -> None:
+    env = make(render_mode="ansi")
+    observation, _ = env.reset(seed=3)
+    opening = env.render()
+    env.step(dayshift.call("crm.contacts.list", limit=1))
+    exchange = env.render()
+    env.step(dayshift.call("submit"))
+    verdict = env.render()
+
+    assert observation["brief"] in str(opening)
+    assert "GET /crm/v3/objects/contacts?limit=1 → 200" in str(exchange)
+    assert "failed: 0.0" in str(verdict)
+
+
+def test_stepping_before_a_reset_or_after_the_end_is_told_so() -> None:
+    env = make().unwrapped
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(dayshift.call("submit"))
+    env.reset(seed=1)
+    env.step(dayshift.call("submit"))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(dayshift.call("submit"))
+
+
+def test_an_unknown_task_is_the_callers_mistake(address: Address) -> None:
+    env = make(task="crm/nobody-wrote-this", control_url=address.url)
+
+    with pytest.raises(dayshift.ControlRefused, match="nobody-wrote-this"):
+        env.reset(seed=1)
+
+
+def test_the_operations_of_an_environment_are_ready_as_tools() -> None:
+    env = make()
+
+    names = [tool["name"] for tool in env.unwrapped.operations.anthropic_tools()]  # type: ignore[attr-defined]
+
+    assert "crm_contacts_get" in names
+    assert names[-2:] == ["wait", "submit"]
+    assert isinstance(env.action_space["operation"], gymnasium.spaces.Discrete)  # type: ignore[index]
+    assert int(env.action_space["operation"].n) == len(names)  # type: ignore[index]
+    assert np.int64(0) in env.action_space["operation"]  # type: ignore[index]

@@ -1,0 +1,260 @@
+"""Whatever the house does wrong ends as a typed fault, and never as a reward."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dayshift
+import gymnasium
+import pytest
+from dayshift.connection import AsyncConnection, Connection
+from dayshift.env import DayshiftEnv
+from dayshift.recordings import load
+
+from tests.client.bad_house import DROP, HANG, BadHouse, answer
+from tests.client.conftest import Stack
+
+LIST = dayshift.call("crm.contacts.list")
+WRONGS: dict[str, tuple[list[bytes], type[dayshift.HarnessFault]]] = {
+    "a stale answer": ([answer(revision=5), answer(revision=4)], dayshift.StaleRead),
+    "a dropped connection": ([DROP], dayshift.Unreachable),
+    "a timeout": ([HANG], dayshift.StepTimeout),
+    "a 500": ([answer(500, revision=None)], dayshift.ServiceBroke),
+    "a 502 from something in between": ([answer(502, revision=None, body=b"<html>")], dayshift.ServiceBroke),
+    "an unplanned 503": ([answer(503, revision=None)], dayshift.ServiceBroke),
+    "a forgotten credential": ([answer(401, revision=None)], dayshift.EpisodeLost),
+    "an answer without a revision": ([answer(revision=None)], dayshift.WireMismatch),
+    "a revision that is no number": ([answer(revision=None, **{"x-data-revision": "x"})], dayshift.WireMismatch),
+    "half an answer": ([answer(body=b"{}")[:-1] + DROP], dayshift.WireMismatch),
+    "something that is not HTTP": ([b"SSH-2.0-nothing\r\n\r\n"], dayshift.HarnessFault),
+}
+SYNC_DIFFERS = {"half an answer"}
+
+
+def open_sync(house: BadHouse) -> dayshift.Episode:
+    return dayshift.Episode.open("crm/any", connection=Connection(house.address, timeout=0.5))
+
+
+@pytest.mark.parametrize("wrong", [name for name in WRONGS if name not in SYNC_DIFFERS])
+def test_each_wrong_has_its_own_type(bad_house: BadHouse, wrong: str) -> None:
+    bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
+    episode = open_sync(bad_house)
+
+    with pytest.raises(expected):
+        for _ in range(3):
+            episode.step(LIST)
+
+    with pytest.raises(dayshift.EpisodeOver):
+        episode.submit()
+    assert episode.trajectory().reward is None
+    episode.close()
+    episode._connection.close()
+
+
+@pytest.mark.parametrize("wrong", WRONGS)
+def test_each_wrong_has_the_same_type_for_many_at_once(bad_house: BadHouse, wrong: str) -> None:
+    bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
+
+    async def play() -> None:
+        async with AsyncConnection(bad_house.address, timeout=0.5) as connection:
+            episode = await dayshift.AsyncEpisode.open("crm/any", connection=connection)
+            with pytest.raises(expected):
+                for _ in range(3):
+                    await episode.step(LIST)
+            assert episode.trajectory().reward is None
+
+    asyncio.run(play())
+
+
+def test_nothing_is_sent_twice_unless_asked(bad_house: BadHouse) -> None:
+    bad_house.script = [DROP, answer()]
+    episode = open_sync(bad_house)
+
+    with pytest.raises(dayshift.Unreachable):
+        episode.step(LIST)
+
+    assert len(bad_house.product_calls()) == 1
+    episode._connection.close()
+
+
+def test_a_retry_that_was_asked_for_carries_the_same_key(bad_house: BadHouse) -> None:
+    bad_house.script = [DROP, answer()]
+    connection = Connection(bad_house.address, timeout=0.5)
+    episode = dayshift.Episode.open("crm/any", connection=connection, retries=1)
+
+    episode.step(LIST)
+    episode.step(LIST)
+
+    keys = [headers["idempotency-key"] for headers in bad_house.product_calls()]
+    assert keys[0] == keys[1] != keys[2]
+    connection.close()
+
+
+def test_a_timeout_is_not_retried_even_if_retries_were_asked_for(bad_house: BadHouse) -> None:
+    bad_house.script = [HANG, answer()]
+    connection = Connection(bad_house.address, timeout=0.3)
+    episode = dayshift.Episode.open("crm/any", connection=connection, retries=3)
+
+    with pytest.raises(dayshift.StepTimeout):
+        episode.step(LIST)
+
+    assert len(bad_house.product_calls()) == 1
+    connection.close()
+
+
+def test_a_refusal_is_an_ordinary_answer(bad_house: BadHouse) -> None:
+    bad_house.script = [answer(404, body=b'{"message":"no such contact"}'), answer()]
+    episode = open_sync(bad_house)
+
+    refused = episode.step("crm.contacts.get", contactId="9")
+
+    assert refused.refused
+    assert refused.json() == {"message": "no such contact"}
+    with pytest.raises(dayshift.Refusal, match="no such contact"):
+        refused.raise_for_refusal()
+    assert episode.submit().reward == 1.0
+    episode._connection.close()
+
+
+def test_a_connection_cut_by_plan_is_an_answer_that_never_came(bad_house: BadHouse) -> None:
+    bad_house.script, bad_house.planned = [DROP, answer()], {1: "timeout_after_commit"}
+    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(bad_house.address))
+
+    cut = episode.step(LIST)
+
+    assert (cut.status, cut.fault, cut.refused) == (0, "timeout_after_commit", True)
+    assert episode.step(LIST).status == 200
+    episode._connection.close()
+
+
+def test_a_cut_that_nobody_planned_is_a_fault_even_under_a_fault_plan(bad_house: BadHouse) -> None:
+    bad_house.script, bad_house.planned = [answer(), DROP], {1: "timeout_after_commit"}
+    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(bad_house.address))
+    episode.step(LIST)
+
+    with pytest.raises(dayshift.Unreachable):
+        episode.step(LIST)
+    episode._connection.close()
+
+
+def test_an_outage_that_the_verdict_does_not_know_of_costs_the_reward(bad_house: BadHouse) -> None:
+    bad_house.script = [answer(503, revision=None), answer()]
+    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(bad_house.address))
+    assert episode.step(LIST).refused
+
+    with pytest.raises(dayshift.ServiceBroke, match="1 outages were met, 0 were planned"):
+        episode.submit()
+    episode._connection.close()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "fault"),
+    [
+        ('{"outcome":"unscored","reward":null,"because":"crm died"}', dayshift.Unscored),
+        ('{"outcome":"passed","reward":null}', dayshift.WireMismatch),
+        ('{"outcome":"passed","reward":NaN}', dayshift.WireMismatch),
+        ('{"outcome":"passed","reward":"Infinity"}', dayshift.WireMismatch),
+        ('{"outcome":"passed"}', dayshift.WireMismatch),
+        ('{"outcome":"splendid","reward":1}', dayshift.WireMismatch),
+        ("1", dayshift.WireMismatch),
+    ],
+)
+def test_a_verdict_that_cannot_be_believed_is_no_reward(
+    bad_house: BadHouse, verdict: str, fault: type[dayshift.HarnessFault]
+) -> None:
+    bad_house.raw_submit = answer(body=verdict.encode())
+    episode = open_sync(bad_house)
+
+    with pytest.raises(fault):
+        episode.submit()
+
+    assert episode.trajectory().ending == "quarantined"
+    episode._connection.close()
+
+
+def environment(house: BadHouse, monkeypatch: pytest.MonkeyPatch, **options: Any) -> gymnasium.Env[Any, Any]:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "any")
+    return gymnasium.make("dayshift/Crm-v0", task="crm/any", control_url=house.address.url, timeout=0.5, **options)
+
+
+def test_by_default_the_environment_raises(bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad_house.script = [answer(500, revision=None)]
+    env = environment(bad_house, monkeypatch)
+    env.reset(seed=1)
+
+    with pytest.raises(dayshift.ServiceBroke):
+        env.step(LIST)
+
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(LIST)
+    env.close()
+
+
+@pytest.mark.parametrize("wrong", [name for name in WRONGS if name not in SYNC_DIFFERS])
+def test_quarantine_truncates_says_why_and_files_apart(
+    bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
+) -> None:
+    bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
+    with dayshift.Recorder(tmp_path) as recorder:
+        env = environment(bad_house, monkeypatch, on_fault="quarantine", recorder=recorder)
+        env.reset(seed=1)
+        for _ in range(3):
+            observation, reward, terminated, truncated, info = env.step(LIST)
+            if truncated:
+                break
+        env.close()
+
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert observation in env.observation_space
+    kind = info["quarantined"].split(":")[0]
+    assert issubclass(getattr(dayshift, kind), expected)
+    assert list(load(tmp_path)) == []
+    filed = list(load(tmp_path, quarantined=True))
+    assert [(one.reward, one.ending) for one in filed] == [(None, "quarantined")]
+    assert filed[0].quarantine is not None
+    assert filed[0].quarantine.kind == kind
+
+
+def test_a_killed_service_ends_as_a_fault(tmp_path: Path, eventually_killed: Callable[[Stack], None]) -> None:
+    stack = Stack(tmp_path).start()
+    try:
+        from dayshift.connection import Address
+
+        from tests.control.stack import TASK, TOKEN
+
+        with Connection(Address(f"http://127.0.0.1:{stack.base}", TOKEN)) as connection:
+            working, waiting = (dayshift.Episode.open(TASK, seed=n, connection=connection) for n in (1, 2))
+            working.step(LIST)
+            eventually_killed(stack)
+
+            with pytest.raises(dayshift.Unreachable):
+                working.step(LIST)
+            with pytest.raises((dayshift.Unscored, dayshift.ServiceBroke)):
+                waiting.submit()
+
+            assert [one.trajectory().reward for one in (working, waiting)] == [None, None]
+    finally:
+        stack.stop()
+
+
+@pytest.fixture
+def eventually_killed() -> Callable[[Stack], None]:
+    import os
+    import signal
+    import time
+
+    def kill(stack: Stack) -> None:
+        pid = stack.children()["crm"]
+        os.kill(pid, signal.SIGKILL)
+        while stack.children().get("crm") == pid:
+            time.sleep(0.05)
+
+    return kill
+
+
+def test_the_unwrapped_environment_is_ours(bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = environment(bad_house, monkeypatch)
+
+    assert isinstance(env.unwrapped, DayshiftEnv)
+    env.close()
