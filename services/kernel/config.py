@@ -33,6 +33,8 @@ class Settings:
     lease_seconds: float = 1800.0
     max_episodes: int = 2000
     worlds: tuple[str, ...] = ()
+    # Ports of control's at which agents outside its network reach second and further replicas; none: no relay.
+    relay: tuple[int, ...] = ()
     log_level: str = "info"
     # 0: as much as the product says of itself.
     body_limit: int = 0
@@ -75,6 +77,7 @@ class Settings:
             lease_seconds=_number(read, "DAYSHIFT_LEASE", 1800.0),
             max_episodes=int(_number(read, "DAYSHIFT_MAX_EPISODES", 2000)),
             worlds=tuple(name for name in read.get("DAYSHIFT_WORLDS", "").split(",") if name),
+            relay=_port_range(read.get("DAYSHIFT_RELAY", "")),
             body_limit=int(_number(read, "DAYSHIFT_BODY_LIMIT", 0, least=0)),
             log_level=read.get("DAYSHIFT_LOG", "info").lower(),
             addresses=_addresses(read),
@@ -89,6 +92,14 @@ def reachable(host: str) -> str:
 def _addresses(read: Mapping[str, str]) -> dict[tuple[str, str], str]:
     found = ((_ADDRESS.fullmatch(name), value) for name, value in read.items())
     return {(match[1].lower(), match[2]): value.rstrip("/") for match, value in found if match and value}
+
+
+def _port_range(given: str) -> tuple[int, ...]:
+    """`8721-8728`, or one port; nothing for none."""
+    if not given:
+        return ()
+    first, _, last = given.partition("-")
+    return tuple(range(_port("relay", first), _port("relay", last or first) + 1))
 
 
 def _port(service: str, given: str) -> int:

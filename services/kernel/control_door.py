@@ -97,6 +97,11 @@ class House:
         # Tells a restarted process from the one that held the episodes.
         self.instance = secrets.token_hex(8)
         self.fatal: str | None = None
+        # Set where there is a registry: how long control's look confirms that this process owns what it holds.
+        self.lease_seconds: float | None = None
+
+    def start_over(self) -> None:
+        self.instance = secrets.token_hex(8)
 
     async def open(self, message: OpenMessage) -> dict[str, Any]:
         episode = self.episodes.open(
@@ -200,6 +205,8 @@ class House:
         }
 
     def summary(self) -> list[dict[str, Any]]:
+        if self.lease_seconds is not None:
+            self.episodes.stay_registered(self.lease_seconds)
         return [
             {
                 "episode_id": episode.id,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from services.kernel import credentials
 from services.kernel.answers import Answer
+from services.kernel.errors import Unavailable
 from services.kernel.faults import Fault, FaultPlan
 from services.kernel.forks import Fork, Forks
 from services.kernel.product import Product
@@ -17,6 +18,7 @@ from services.kernel.world import World
 
 _KEYS_KEPT = 10_000
 _FREE_PLAY_STEPS_KEPT = 500
+_FENCED_RETRY_AFTER = 1
 
 
 class UnknownWorld(LookupError):
@@ -158,6 +160,7 @@ class Episodes:
         self.worlds = worlds
         self._lease_seconds = lease_seconds
         self._now = now
+        self._registered_until = float("inf")
         self._by_id: dict[str, Episode] = {}
         self._by_digest: dict[bytes, Episode] = {}
 
@@ -179,12 +182,20 @@ class Episodes:
         self._by_id[opening.id] = self._by_digest[digest] = episode
         return episode
 
+    def stay_registered(self, seconds: float) -> None:
+        """The registry or control has just confirmed that this process owns what it holds."""
+        self._registered_until = self._now() + seconds
+
     def by_credential(self, presented: str) -> Episode | None:
+        now = self._now()
+        if now > self._registered_until:
+            # Paused or cut off: control may have ended these episodes, so nothing is served before we know.
+            raise Unavailable(_FENCED_RETRY_AFTER)
         digest = credentials.digest(presented)
         episode = self._by_digest.get(digest)
         if episode is None or not hmac.compare_digest(episode.digest, digest):
             return None
-        episode.touched = self._now()
+        episode.touched = now
         return episode
 
     def by_id(self, episode_id: str) -> Episode:

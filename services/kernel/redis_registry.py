@@ -20,12 +20,19 @@ class RegistryInRedis:
     def __init__(self, url: str) -> None:
         self._redis: Any = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)
 
-    async def announce(self, replica: Replica, lease_seconds: float) -> None:
+    async def announce(self, replica: Replica, lease_seconds: float) -> bool:
+        if await self._asked(self._redis.exists(_fence_key(replica.instance))):
+            return False
         key = _replica_key(replica.product, replica.instance)
         await self._asked(self._redis.set(key, orjson.dumps(asdict(replica)), px=max(1, int(lease_seconds * 1000))))
+        return True
 
     async def withdraw(self, replica: Replica) -> None:
         await self._asked(self._redis.delete(_replica_key(replica.product, replica.instance)))
+
+    async def fence(self, replica: Replica) -> None:
+        await self._asked(self._redis.set(_fence_key(replica.instance), b"", ex=_OWNED_SECONDS))
+        await self.withdraw(replica)
 
     async def replicas(self, product: str) -> list[Replica]:
         keys = await self._asked(self._keys(_replica_key(product, "*")))
@@ -73,6 +80,10 @@ class RegistryInRedis:
 
 def _replica_key(product: str, instance: str) -> str:
     return f"{_PREFIX}:replica:{product}:{instance}"
+
+
+def _fence_key(instance: str) -> str:
+    return f"{_PREFIX}:fence:{instance}"
 
 
 def _owner_key(episode_id: str) -> str:

@@ -35,10 +35,13 @@ class FeedEntry:
 class Registry(Protocol):
     """Who is there and who owns what."""
 
-    async def announce(self, replica: Replica, lease_seconds: float) -> None:
-        """This replica lives, until the lease ends or it says so again."""
+    async def announce(self, replica: Replica, lease_seconds: float) -> bool:
+        """This replica lives, until the lease ends or it says so again; False if it was fenced."""
 
     async def withdraw(self, replica: Replica) -> None: ...
+
+    async def fence(self, replica: Replica) -> None:
+        """Control has ended what this replica held: it must never serve it again, and is told when it next speaks."""
 
     async def replicas(self, product: str) -> list[Replica]:
         """Those that live, the least busy first."""
@@ -65,15 +68,23 @@ class RegistryInProcess:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._replicas: dict[tuple[str, str], tuple[Replica, float]] = {}
+        self._fenced: set[str] = set()
         self._owners: dict[str, dict[str, str]] = {}
         self._feed: deque[FeedEntry] = deque(maxlen=FEED_KEPT)
         self._published = 0
 
-    async def announce(self, replica: Replica, lease_seconds: float) -> None:
+    async def announce(self, replica: Replica, lease_seconds: float) -> bool:
+        if replica.instance in self._fenced:
+            return False
         self._replicas[replica.product, replica.instance] = (replica, self._now() + lease_seconds)
+        return True
 
     async def withdraw(self, replica: Replica) -> None:
         self._replicas.pop((replica.product, replica.instance), None)
+
+    async def fence(self, replica: Replica) -> None:
+        self._fenced.add(replica.instance)
+        await self.withdraw(replica)
 
     async def replicas(self, product: str) -> list[Replica]:
         now = self._now()

@@ -5,7 +5,6 @@ import logging
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -23,6 +22,8 @@ from services.kernel.telemetry import Telemetry, start_logging
 
 _REAP_EVERY_SECONDS = 5.0
 _ANNOUNCE_EVERY_SECONDS = 2.0
+# A replica that neither the registry nor control has confirmed for this long serves nobody until one of them does.
+LEASE_SECONDS = 6.0
 _log = logging.getLogger("dayshift.serve")
 
 
@@ -137,19 +138,36 @@ class Service:
 
     async def _announce(self, registry: Registry) -> None:
         """Say every other second that this process lives, where, and how busy it is; say goodbye at the end."""
-        name, own = self.product.name, self.product.port
-        here = Replica(name, self.house.instance, self.settings.url(name, own), self.settings.door_url(name, own))
+        self.house.lease_seconds = LEASE_SECONDS
+        self.episodes.stay_registered(LEASE_SECONDS)
         try:
             while True:
                 try:
-                    await registry.announce(replace(here, load=len(self.episodes)), 3 * _ANNOUNCE_EVERY_SECONDS)
+                    if await registry.announce(self._here(), LEASE_SECONDS):
+                        self.episodes.stay_registered(LEASE_SECONDS)
+                    else:
+                        await self._start_over()
+                        continue
                 except RegistryDown as error:
                     _log.warning("not announced", extra={"fields": {"because": str(error)}})
                 await asyncio.sleep(_ANNOUNCE_EVERY_SECONDS)
         finally:
             with suppress(RegistryDown):
-                await registry.withdraw(here)
+                await registry.withdraw(self._here())
             await registry.close()
+
+    def _here(self) -> Replica:
+        name, own = self.product.name, self.product.port
+        url, door_url = self.settings.url(name, own), self.settings.door_url(name, own)
+        return Replica(name, self.house.instance, url, door_url, len(self.episodes))
+
+    async def _start_over(self) -> None:
+        """Control gave this process up and ended its episodes: let them go, and come back as another."""
+        _log.warning("fenced", extra={"fields": {"episodes": len(self.episodes), "instance": self.house.instance}})
+        for episode in self.episodes:
+            async with episode.lock:
+                self.episodes.close(episode)
+        self.house.start_over()
 
     async def _reap(self, doors: tuple[Listener, ...]) -> None:
         """Control ends idle episodes and records why; this is for when control is not there to do it."""
