@@ -2,14 +2,19 @@
 The CRM's refusals, in the vendor's shape and words.
 
 Refusal
-├── RecordNotFound         404  OBJECT_NOT_FOUND
-└── InvalidProperties      400  VALIDATION_ERROR
+├── RecordNotFound         404  OBJECT_NOT_FOUND    no such record, pipeline, property, list …
+├── AlreadyExists          409  CONFLICT            a unique value, or a name, is taken
+├── InvalidRequest         400  VALIDATION_ERROR    the request reads well and cannot be meant
+│   ├── InvalidProperties  400  VALIDATION_ERROR    values that their definitions do not allow
+│   └── MissingProperties  400  VALIDATION_ERROR    a record without what its type requires
+└── Forbidden              403  MISSING_SCOPES      the vendor's own definitions do not change
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from services.kernel.answers import Answer
 from services.kernel.errors import (
@@ -19,39 +24,111 @@ from services.kernel.errors import (
     MalformedRequest,
     MethodNotAllowed,
     NoSuchRoute,
+    Problem,
     RateLimited,
     Refusal,
     Unauthenticated,
     Unavailable,
+    UnsupportedMediaType,
 )
 from services.kernel.product import Circumstance
 
+Context = Mapping[str, Sequence[str]]
 
-class RecordNotFound(Refusal):
+
+class CrmRefusal(Refusal):
+    """What every refusal of this product may carry."""
+
+    category: ClassVar[str] = "VALIDATION_ERROR"
+
+    def __init__(self, message: str = "", *, sub_category: str | None = None, context: Context | None = None) -> None:
+        super().__init__(message)
+        self.sub_category = sub_category
+        self.context = context
+
+    @property
+    def details(self) -> list[dict[str, Any]]:
+        return []
+
+
+class RecordNotFound(CrmRefusal):
     """resource not found"""
 
     status = 404
+    category = "OBJECT_NOT_FOUND"
 
 
-class InvalidProperties(Refusal):
+class AlreadyExists(CrmRefusal):
+    """Something of that name or value exists already."""
+
+    status = 409
+    category = "CONFLICT"
+
+
+class InvalidRequest(CrmRefusal):
+    """The request reads well and cannot be meant."""
+
+
+class Forbidden(CrmRefusal):
+    """This definition belongs to the account's platform and cannot be changed."""
+
+    status = 403
+    category = "MISSING_SCOPES"
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyProblem:
+    """One value that its definition does not allow."""
+
+    name: str
+    message: str
+    code: str
+
+    def spelt(self) -> dict[str, Any]:
+        return {
+            "isValid": False,
+            "message": self.message,
+            "error": self.code,
+            "name": self.name,
+            "localizedErrorMessage": self.message,
+        }
+
+
+class InvalidProperties(InvalidRequest):
     """Property values were not valid"""
 
-    status = 400
+    def __init__(self, problems: Sequence[PropertyProblem]) -> None:
+        spelt = json.dumps([problem.spelt() for problem in problems], ensure_ascii=False, separators=(",", ":"))
+        super().__init__(f"Property values were not valid: {spelt}")
+        self.problems = tuple(problems)
 
-    def __init__(self, problems: Sequence[Mapping[str, Any]]) -> None:
-        super().__init__("Property values were not valid: " + json.dumps(list(problems)))
+    @property
+    def details(self) -> list[dict[str, Any]]:
+        return [
+            {"message": found.message, "code": found.code, "context": {"propertyName": [found.name]}}
+            for found in self.problems
+        ]
+
+
+class MissingProperties(InvalidRequest):
+    """Some required properties were not set."""
+
+    def __init__(self, singular: str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"Error creating {singular.upper()}. Some required properties were not set.",
+            context={"properties": list(names)},
+        )
 
 
 _CATEGORIES: tuple[tuple[type[Refusal], str], ...] = (
-    (RecordNotFound, "OBJECT_NOT_FOUND"),
     (NoSuchRoute, "OBJECT_NOT_FOUND"),
     (Unauthenticated, "INVALID_AUTHENTICATION"),
     (KeyReused, "CONFLICT"),
     (MethodNotAllowed, "METHOD_NOT_ALLOWED"),
+    (UnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE"),
     (BodyTooLarge, "REQUEST_TOO_LARGE"),
     (Unavailable, "SERVICE_UNAVAILABLE"),
     (Failure, "INTERNAL_ERROR"),
-    (MalformedRequest, "VALIDATION_ERROR"),
     (Refusal, "VALIDATION_ERROR"),
 )
 _WORDS: dict[type[Refusal], str] = {
@@ -68,15 +145,39 @@ def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
         "message": _WORDS.get(type(refusal), refusal.message),
         "correlationId": correlation_id(circumstance),
     }
-    if isinstance(refusal, RateLimited):
-        body |= {
-            "message": "You have reached your secondly limit.",
-            "errorType": "RATE_LIMIT",
-            "policyName": "SECONDLY",
-        }
-    else:
-        body["category"] = next(category for kind, category in _CATEGORIES if isinstance(refusal, kind))
+    match refusal:
+        case RateLimited():
+            body |= {
+                "message": "You have reached your secondly limit.",
+                "errorType": "RATE_LIMIT",
+                "policyName": "SECONDLY",
+            }
+        case CrmRefusal():
+            body |= _told(refusal)
+        case MalformedRequest() if refusal.problems:
+            body |= {
+                "message": f"Invalid input JSON on line 1, column 1: {refusal.message}"
+                if refusal.problems[0].where.startswith("body")
+                else refusal.message,
+                "category": "VALIDATION_ERROR",
+                "errors": [_detail(problem) for problem in refusal.problems[:20]],
+            }
+        case _:
+            body["category"] = next(category for kind, category in _CATEGORIES if isinstance(refusal, kind))
     return Answer.json(refusal.status, body, refusal.headers)
+
+
+def standard_error(refusal: CrmRefusal, context: Context) -> dict[str, Any]:
+    """A refusal as one of the errors inside a 207."""
+    told = _told(refusal)
+    return {
+        "status": "error",
+        "category": told["category"],
+        "message": refusal.message,
+        "errors": told.get("errors", []),
+        "context": {**(told.get("context") or {}), **context},
+        "links": {},
+    }
 
 
 def correlation_id(circumstance: Circumstance) -> str:
@@ -84,3 +185,18 @@ def correlation_id(circumstance: Circumstance) -> str:
     said = f"{circumstance.request}\x1f{circumstance.now_ms}\x1f{circumstance.method}\x1f{circumstance.path}"
     drawn = hashlib.sha256(said.encode()).hexdigest()
     return f"{drawn[:8]}-{drawn[8:12]}-{drawn[12:16]}-{drawn[16:20]}-{drawn[20:32]}"
+
+
+def _told(refusal: CrmRefusal) -> dict[str, Any]:
+    told: dict[str, Any] = {"category": refusal.category}
+    if refusal.sub_category is not None:
+        told["subCategory"] = refusal.sub_category
+    if refusal.details:
+        told["errors"] = refusal.details
+    if refusal.context is not None:
+        told["context"] = {name: list(values) for name, values in refusal.context.items()}
+    return told
+
+
+def _detail(problem: Problem) -> dict[str, Any]:
+    return {"message": problem.message, "in": problem.where, "code": problem.kind.upper()}

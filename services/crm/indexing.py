@@ -44,7 +44,7 @@ def moment_ms(text: str) -> float | None:
 
 
 def indexed(row: Row) -> str:
-    """name → [folded, number, words], as the triggers on `objects` unfold it."""
+    """name → [folded, number, words, exact], as the triggers on `objects` unfold it; null is "as folded"."""
     return orjson.dumps(
         {name: _entry(value) for name, value in row["properties"].items() if value not in (None, "")}
     ).decode()
@@ -60,6 +60,6 @@ def searchable(row: Row) -> str:
 
 # A write re-indexes a whole record, and most of its values are what they were.
 @lru_cache(maxsize=16_384)
-def _entry(value: str) -> tuple[str, float | None, str | None]:
-    folded, found = fold(value), " ".join(words(value))
-    return folded, number(value), None if found == folded else found
+def _entry(value: str) -> tuple[str, float | None, str | None, str | None]:
+    folded, found, exact = fold(value), " ".join(words(value)), value[:LONGEST_FOLDED]
+    return folded, number(value), None if found == folded else found, None if exact == folded else exact

@@ -227,18 +227,19 @@ object_types = sa.Table(
 _INDEX_OF_VALUES = (
     """CREATE TABLE property_values (
         kind TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL, object_id INTEGER NOT NULL,
-        number REAL, words TEXT,
+        number REAL, words TEXT, exact TEXT,
         PRIMARY KEY (kind, name, folded, object_id)) WITHOUT ROWID""",
     """CREATE INDEX property_numbers ON property_values (kind, name, number) WHERE number IS NOT NULL""",
     """CREATE TRIGGER objects_indexed AFTER INSERT ON objects BEGIN
-        INSERT INTO property_values (kind, name, folded, object_id, number, words)
-        SELECT new.kind, key, value ->> 0, new.id, value ->> 1, value ->> 2 FROM json_each(new.indexed); END""",
+        INSERT INTO property_values (kind, name, folded, object_id, number, words, exact)
+        SELECT new.kind, key, value ->> 0, new.id, value ->> 1, value ->> 2, value ->> 3
+        FROM json_each(new.indexed); END""",
     """CREATE TRIGGER objects_reindexed AFTER UPDATE OF indexed ON objects WHEN old.indexed IS NOT new.indexed BEGIN
         DELETE FROM property_values WHERE (kind, name, folded, object_id) IN (
             SELECT old.kind, key, value ->> 0, old.id FROM (
                 SELECT key, value FROM json_each(old.indexed) EXCEPT SELECT key, value FROM json_each(new.indexed)));
-        INSERT INTO property_values (kind, name, folded, object_id, number, words)
-            SELECT new.kind, key, value ->> 0, new.id, value ->> 1, value ->> 2 FROM (
+        INSERT INTO property_values (kind, name, folded, object_id, number, words, exact)
+            SELECT new.kind, key, value ->> 0, new.id, value ->> 1, value ->> 2, value ->> 3 FROM (
                 SELECT key, value FROM json_each(new.indexed) EXCEPT SELECT key, value FROM json_each(old.indexed));
         END""",
     """CREATE TRIGGER objects_unindexed AFTER DELETE ON objects BEGIN
@@ -248,7 +249,7 @@ _INDEX_OF_VALUES = (
 _INDEX_OF_TEXTS = (
     """CREATE VIRTUAL TABLE object_texts USING fts5(kind, searchable, content='objects', content_rowid='id',
         tokenize="unicode61 remove_diacritics 2")""",
-    # An episode writes a few records and is rolled back: merging index segments as it goes would cost more than it saves.
+    # An episode writes a few records and is rolled back: merging segments as it goes would cost more than it saves.
     "INSERT INTO object_texts (object_texts, rank) VALUES ('automerge', 0)",
     "INSERT INTO object_texts (object_texts, rank) VALUES ('crisismerge', 256)",
     """CREATE TRIGGER objects_texted AFTER INSERT ON objects BEGIN
