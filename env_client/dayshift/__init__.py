@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dayshift.recorder import Recorder
     from dayshift.recordings import load, read
     from dayshift.replay import grade, verify
-    from dayshift.rollouts import Situation, rollouts, tasks
+    from dayshift.rollout import Situation, rollouts, tasks
     from dayshift.trajectory import Trajectory
     from dayshift.vector import DayshiftVectorEnv
     from dayshift.wire import OpenRequest, Verdict
@@ -75,7 +75,7 @@ _HOMES = {
     "recorder": ("Recorder",),
     "recordings": ("load", "read"),
     "replay": ("grade", "verify"),
-    "rollouts": ("Situation", "rollouts", "tasks"),
+    "rollout": ("Situation", "rollouts", "tasks"),
     "trajectory": ("Trajectory",),
     "vector": ("DayshiftVectorEnv",),
     "wire": ("OpenRequest", "Verdict"),

@@ -95,7 +95,7 @@ def _stacked(observations: list[Observation]) -> dict[str, list[Any]]:
 def _minari() -> tuple[Any, Any]:
     try:
         import minari  # late: an extra
-        from minari import EpisodeBuffer  # late: an extra
+        from minari.data_collector import EpisodeBuffer  # late: an extra
     except ImportError as error:
         raise MissingExtra("minari", "minari") from error
     return minari, EpisodeBuffer

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import dayshift
-from dayshift.rollouts import Situation
+from dayshift.rollout import Situation
 
 _PHONE = re.compile(r"\+[\d ]+\d")
 _EMAIL = re.compile(r"[\w.]+@[\w.-]+\w")
