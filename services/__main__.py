@@ -5,6 +5,7 @@ import sys
 
 from services.kernel import catalog
 from services.kernel.config import BadSetting, Settings
+from services.kernel.product import CannotStart
 from services.kernel.serve import PortTaken, run_product
 from services.kernel.template import TemplateTouched
 
@@ -13,7 +14,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         return _run(chosen)
-    except (BadSetting, PortTaken, TemplateTouched) as error:
+    except (BadSetting, CannotStart, PortTaken, TemplateTouched) as error:
         print(f"dayshift: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -103,7 +103,7 @@ class AgentDoor:
         if episode.closed or episode.spent:
             return self._product.render(Unauthenticated(), _inside(episode, scope))
         try:
-            claim = Claim.of(scope, body)
+            claim = Claim.of(scope, body, self._product.key_headers)
             if claim is not None and (kept := episode.answers.get(claim.key)) is not None:
                 return self._again(episode, scope, body, claim, kept)
         except Refusal as refusal:
@@ -234,8 +234,8 @@ class Claim:
     request: bytes
 
     @classmethod
-    def of(cls, scope: Scope, body: bytes) -> "Claim | None":
-        value = _header(scope, _KEY_HEADER)
+    def of(cls, scope: Scope, body: bytes, also: tuple[bytes, ...] = ()) -> "Claim | None":
+        value = next((found for name in (_KEY_HEADER, *also) if (found := _header(scope, name)) is not None), None)
         if value is None:
             return None
         if not 0 < len(value) <= _LONGEST_KEY:

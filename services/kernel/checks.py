@@ -1,7 +1,7 @@
 """Check: a typed question about a world. Finding: its answer, with the reason."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,8 @@ class Finding:
     check: str
     score: Fraction
     because: str
+    # Suspicions that came up on the way: (tag, evidence) each.
+    flags: tuple[tuple[str, str], ...] = ()
 
     @property
     def held(self) -> bool:
@@ -30,7 +32,8 @@ class Check(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @abstractmethod
-    def ask(self, world: World) -> Finding: ...
+    def ask(self, world: World) -> Finding | Awaitable[Finding]:
+        """Awaitable where the answer takes more than reading rows."""
 
     def held(self, because: str) -> Finding:
         return Finding(type(self).__name__, Fraction(1), because)

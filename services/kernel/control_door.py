@@ -3,6 +3,7 @@
 import base64
 import hmac
 import secrets
+from collections.abc import Awaitable
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -156,21 +157,44 @@ class House:
     async def verify(self, episode: Episode, message: VerifyMessage) -> dict[str, Any]:
         async with episode.lock:
             questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in message.checks]
+            await self._settle(episode)
             looked = {
                 **self.state(episode),
-                "findings": [_finding(question.ask(episode.world)) for question in questions],
+                "findings": [_finding(await self._asked(episode, question)) for question in questions],
                 "changes": _changes(episode.world.changes(episode.planted)),
             }
             return {**looked, **self._farewell(episode)} if message.close else looked
 
     async def diff(self, episode: Episode) -> dict[str, Any]:
         async with episode.lock:
+            await self._settle(episode)
             return {**self.state(episode), "changes": _changes(episode.world.changes(episode.planted))}
 
     async def close(self, episode: Episode) -> dict[str, Any]:
         async with episode.lock:
+            await self._settle(episode)
             changes = _changes(episode.world.changes(episode.planted))
             return {**self._farewell(episode), "changes": changes}
+
+    async def _settle(self, episode: Episode) -> None:
+        """What the agent did outside the rows is its doing like the rest."""
+        episode.world.actor = "agent"
+        try:
+            await self.product.settle(episode.world)
+        except Exception as error:  # noqa: BLE001 - without its diff an episode cannot be judged, whatever the reason
+            episode.break_down(f"{type(error).__name__} while its diff was taken: {error}")
+            self.telemetry.broke(episode.id, episode.broken or "")
+        finally:
+            episode.world.actor = "house"
+
+    async def _asked(self, episode: Episode, question: checks.Check) -> checks.Finding:
+        """A check that cannot be answered is the house's failure: nothing is scored for it."""
+        try:
+            found = question.ask(episode.world)
+            return await found if isinstance(found, Awaitable) else found
+        except Exception as error:
+            episode.break_down(f"{type(error).__name__} in {type(question).__name__}: {error}")
+            raise
 
     def _farewell(self, episode: Episode) -> dict[str, Any]:
         farewell = {**self.state(episode), "trajectory": [_step(step) for step in episode.trajectory]}
@@ -287,7 +311,8 @@ def _gauged(house: House) -> bytes:
 
 def _finding(found: checks.Finding) -> dict[str, Any]:
     """The score crosses as an exact fraction: a float would round it."""
-    return {"check": found.check, "score": str(found.score), "held": found.held, "because": found.because}
+    told = {"check": found.check, "score": str(found.score), "held": found.held, "because": found.because}
+    return {**told, "flags": [{"tag": tag, "evidence": evidence} for tag, evidence in found.flags]}
 
 
 def _changes(history: list[Change]) -> dict[str, Any]:

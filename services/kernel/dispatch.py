@@ -112,11 +112,13 @@ class Bound:
 class Node:
     """One segment of the paths served."""
 
-    __slots__ = ("any", "literal", "served")
+    __slots__ = ("any", "literal", "rest", "served")
 
     def __init__(self) -> None:
         self.literal: dict[str, Node] = {}
         self.any: Node | None = None
+        # `{name:path}`: takes all that is left of a path.
+        self.rest: Node | None = None
         # Method → (route, names of its path parameters in order, how to serve it).
         self.served: dict[str, tuple[APIRoute, list[str], Serve]] = {}
 
@@ -134,6 +136,9 @@ class Node:
             if (found := self.any.find(segments, at + 1, taken)) is not None:
                 return found
             taken.pop()
+        if self.rest is not None and segment:
+            taken.append("/".join(segments[at:]))
+            return self.rest
         return None
 
 
@@ -161,11 +166,18 @@ class Dispatch:
         return await serve(scope, body)
 
     def _add(self, route: APIRoute) -> None:
-        if "{" in route.path and any(":" in part for part in route.path.split("/") if part.startswith("{")):
-            raise ValueError(f"{route.path}: only plain parameters are served; take the rest of a path as a query")
         node, names = self._root, []
-        for segment in route.path.split("/")[1:]:
-            if segment.startswith("{") and segment.endswith("}"):
+        *before, last = route.path.split("/")[1:]
+        if any(":" in part for part in before if part.startswith("{")) or (
+            last.startswith("{") and ":" in last and not _is_rest(last)
+        ):
+            raise ValueError(f"{route.path}: only plain parameters are served, and a `:path` at the end")
+        for segment in (*before, last):
+            if _is_rest(segment):
+                names.append(segment[1:].partition(":")[0])
+                node.rest = node.rest or Node()
+                node = node.rest
+            elif segment.startswith("{") and segment.endswith("}"):
                 names.append(segment[1:-1])
                 node.any = node.any or Node()
                 node = node.any
@@ -204,6 +216,10 @@ class Captured:
         if not self.status:
             raise RuntimeError("the route gave no answer")
         return Answer(self.status, self.body, _without_length(self.headers))
+
+
+def _is_rest(segment: str) -> bool:
+    return segment.startswith("{") and segment.endswith(":path}")
 
 
 def _flat(routes: list[BaseRoute]) -> list[BaseRoute]:

@@ -210,6 +210,7 @@ class Episodes:
         episode.closed = True
         self._by_id.pop(episode.id)
         self._by_digest.pop(episode.digest)
+        self.product.closed(episode.world)
         self.worlds.named(episode.opening.world).give_back(episode.fork)
 
     def idle(self, episode: Episode) -> float:

@@ -1,6 +1,6 @@
 """Product: what a service declares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -17,6 +17,10 @@ from services.kernel.world import World
 MIB = 1 << 20
 
 
+class CannotStart(RuntimeError):
+    """Something this product needs is not here; the message says what, and how to get it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Circumstance:
     """What a refusal may tell of the request it declines: enough for a deterministic correlation id."""
@@ -29,6 +33,18 @@ class Circumstance:
 
 def _nothing_falls_due(world: World, until_ms: int) -> None:
     world.clock.advance_to(until_ms)
+
+
+async def _nothing_to_do() -> None:
+    return None
+
+
+async def _all_in_rows(_: World) -> None:
+    return None
+
+
+def _nothing_beside(_: World) -> None:
+    return None
 
 
 def _no_headers(_: World) -> Mapping[str, str]:
@@ -91,6 +107,15 @@ class Product:
     # Headers that go with an Idempotency-Key, and which answers below 500 a key stands for.
     keyed: Callable[[Keyed], Mapping[str, str]] = _keyed_like_any
     keeps: Callable[[Answer], bool] = _keep_all
+    # Headers that say the same as Idempotency-Key in this product's clients.
+    key_headers: tuple[bytes, ...] = ()
+    # Before the doors open and after they closed; what `started` raises as CannotStart keeps them shut.
+    started: Callable[[], Awaitable[None]] = _nothing_to_do
+    stopped: Callable[[], Awaitable[None]] = _nothing_to_do
+    # Writes down as rows what an episode did outside of them, before anybody looks at its diff.
+    settle: Callable[[World], Awaitable[None]] = _all_in_rows
+    # Lets go of what an ended episode held outside its rows.
+    closed: Callable[[World], None] = _nothing_beside
     # Lines to paste into a terminal or a Python prompt; {base} and {token} are filled in.
     snippet: str = "curl -s -H 'Authorization: Bearer {token}' {base}/openapi.json"
     # What `make bench` measures.

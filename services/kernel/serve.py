@@ -127,12 +127,14 @@ class Service:
         if self.settings.redis_url:
             beside.append(asyncio.create_task(self._announce(registry_for(self.settings.redis_url))))
         try:
+            await self.product.started()
             await serve_all(*doors)
         finally:
             for task in beside:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+            await self.product.stopped()
             self.episodes.worlds.close()
             self.telemetry.close()
 

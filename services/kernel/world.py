@@ -24,7 +24,19 @@ _WIDEST = 1 << 63
 class World:
     """One product's state in one episode: rows, clock, ids, chance."""
 
-    __slots__ = ("_chances", "_fork", "_request", "_seed", "_undo", "actor", "clock", "ids", "revision", "search_lag")
+    __slots__ = (
+        "_chances",
+        "_fork",
+        "_request",
+        "_seed",
+        "_undo",
+        "actor",
+        "beside",
+        "clock",
+        "ids",
+        "revision",
+        "search_lag",
+    )
 
     def __init__(self, fork: Fork, seed: int) -> None:
         about = fork.template.about
@@ -39,6 +51,8 @@ class World:
         self.actor = "house"
         # In requests, not seconds; set by a fault plan, honoured by searches through `searched()`.
         self.search_lag = 0
+        # What an episode holds outside its rows, by the product that holds it there.
+        self.beside: dict[str, Any] = {}
 
     @property
     def fingerprint(self) -> str:

@@ -6,8 +6,10 @@ import json
 import re
 
 import pytest
+from fastapi import FastAPI, Response
 
 from services.kernel.agent_door import Dropped
+from services.kernel.dispatch import Dispatch
 from services.kernel.faults import PLANS, FaultKind, FaultPlan, FaultRates
 from tests.kernel.pantry import Pantry, product, shelves
 
@@ -355,3 +357,23 @@ async def test_an_attempt_that_stands_keeps_its_traces_though_it_is_refused(pant
 
     assert refused.status_code == 402
     assert after.json()["label"] == "try me"
+
+
+async def test_a_route_may_take_the_rest_of_a_path_and_its_slashes() -> None:
+    api = FastAPI()
+
+    @api.get("/contents/{path:path}", operation_id="contents")
+    async def contents(path: str) -> Response:
+        return Response(path)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/contents/src/a b/c.py",
+        "raw_path": b"/contents/src/a%20b/c.py",
+        "query_string": b"",
+        "headers": [],
+    }
+    answer = await Dispatch(api).answer(scope, b"")
+
+    assert answer.body == b"src/a b/c.py"
