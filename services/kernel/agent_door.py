@@ -31,6 +31,7 @@ from services.kernel.errors import (
 from services.kernel.faults import Fault, FaultKind
 from services.kernel.product import Circumstance, Keyed
 from services.kernel.telemetry import Telemetry
+from services.kernel.world import World
 
 REVISION_HEADER = b"x-data-revision"
 _KEY_HEADER = b"idempotency-key"
@@ -147,6 +148,7 @@ class AgentDoor:
         try:
             with self._telemetry.span(f"{scope['method']} {scope['path']}"):
                 world.begin()
+                self._let_fall_due(world)
                 answer, stands = await self._decide(scope, body)
                 if stands:
                     world.keep()
@@ -157,6 +159,12 @@ class AgentDoor:
         finally:
             world.actor = "house"
         return self._dressed(episode, answer)
+
+    def _let_fall_due(self, world: World) -> None:
+        if self._product.ticked is not None:
+            world.actor = "time"
+            self._product.ticked(world)
+            world.actor = "agent"
 
     async def _decide(self, scope: Scope, body: bytes) -> tuple[Answer, bool]:
         """The answer, and whether what was written for it stands."""

@@ -100,6 +100,8 @@ class Product:
     forms: tuple[Form, ...] = (bearer,)
     # Moves the clock and lets fall due what does: jobs, renewals, automations.
     advance: Callable[[World, int], None] = _nothing_falls_due
+    # The same for the tick that every request takes: runs before it, and stands or falls with it.
+    ticked: Callable[[World], None] | None = None
     headers: Callable[[World], Mapping[str, str]] = _no_headers
     body_limit: int = MIB
     # How clients write bodies and query strings.

@@ -59,6 +59,11 @@ class World:
         """Of the template: the same for every fork of it, whatever was written since."""
         return self._fork.template.fingerprint
 
+    @property
+    def request(self) -> int:
+        """How many requests this world has met, the present one included."""
+        return self._request
+
     def get(self, table: sa.Table, key: Key) -> Row | None:
         if isinstance(key, int) and not -_WIDEST <= key < _WIDEST:
             return None
