@@ -120,6 +120,8 @@ def seen_by(said: Mapping[str, Mapping[str, Any]]) -> Seen:
         ],
         steps=sum(one["steps"] for one in said.values()),
         clock=iso(max((one["clock_ms"] for one in said.values()), default=0)),
+        trajectory=steps_of(said),
+        strangers=sum(one.get("strangers", 0) for one in said.values()),
     )
 
 

@@ -69,6 +69,11 @@ def test_splits_share_neither_rows_nor_words(soil: Forks, family_id: str) -> Non
         assert not words[one] & words[other]
 
 
+def _first(oracle: Any) -> Any:
+    first = next(oracle)
+    return first[0] if isinstance(first, tuple) else first
+
+
 @pytest.mark.parametrize("family_id", FAMILIES)
 def test_oracle_and_menu_use_public_operations_alone(soil: Forks, family_id: str) -> None:
     found = family(family_id)
@@ -81,7 +86,7 @@ def test_oracle_and_menu_use_public_operations_alone(soil: Forks, family_id: str
     }
 
     assert {call.operation for call in found.menu(trouble)} <= public
-    assert next(found.oracle(trouble)).operation in public
+    assert _first(found.oracle(trouble)).operation in public
 
 
 def test_instances_differ_while_the_candidates_last() -> None:
