@@ -96,7 +96,8 @@ class ControlApp:
     async def _served(self, scope: Scope, body: bytes) -> Answer:
         captured = _Captured()
         try:
-            await self._app(scope, _replay(body), captured.send)
+            with self._telemetry.span(f"{scope['method']} {scope['path']}"):
+                await self._app(scope, _replay(body), captured.send)
         except Exception:  # noqa: BLE001 - whatever it is, it becomes a 500 and never a reward
             _log.exception("failed", extra={"fields": {"method": scope["method"], "path": scope["path"]}})
             return rendered(Unexpected())

@@ -6,6 +6,14 @@ from services.crm.routes import router
 from services.crm.tables import schema
 from services.kernel.product import BenchCall, Product
 
+_TO_PASTE = """\
+curl -s -H 'Authorization: Bearer {token}' '{base}/crm/v3/objects/contacts?limit=3'
+
+python, with the vendor's SDK:
+  import hubspot
+  contacts = hubspot.Client.create(access_token="{token}").crm.contacts.basic_api
+  contacts.api_client.configuration.host = "{base}"
+  print(contacts.get_page(limit=3))"""
 _CONTACTS = "SELECT id FROM objects WHERE kind = 'contacts' AND archived_at IS NULL"
 
 product = Product(
@@ -18,6 +26,7 @@ product = Product(
     render=render,
     checks=checks,
     mint=lambda secret: f"pat-na1-{secret}",
+    snippet=_TO_PASTE,
     bench={
         "contact by id": BenchCall("GET", "/crm/v3/objects/contacts/{id}", ids=_CONTACTS, bar=2.5),
         "list of 25 contacts": BenchCall("GET", "/crm/v3/objects/contacts?limit=25"),

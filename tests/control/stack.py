@@ -66,8 +66,16 @@ class Stack:
         self.control = httpx.Client(
             base_url=f"http://127.0.0.1:{self.base}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=30
         )
-        eventually(lambda: "Ctrl-C stops everything" in self.output(), seconds=60, what=self.output)
+        try:
+            eventually(lambda: self._is_up() or self.process.poll() is not None, seconds=60, what=self.output)
+            assert self._is_up(), self.output()
+        except BaseException:
+            self.stop()
+            raise
         return self
+
+    def _is_up(self) -> bool:
+        return "Ctrl-C stops everything" in self.output()
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")}

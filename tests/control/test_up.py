@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.control.stack import Stack, eventually, free_base
+from tests.control.worlds import build_crm
+
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_one_ctrl_c_stops_all_in_order(start: Callable[..., Stack]) -> None:
@@ -38,6 +41,29 @@ def test_lines_are_prefixed_and_plain_where_no_terminal_is(start: Callable[..., 
     eventually(lambda: '"operation":"crm.contacts.list"' in stack.output())
     assert "\033" not in stack.output()
     assert all(line.startswith("crm     │ ") for line in stack.output().splitlines() if "crm.contacts.list" in line)
+
+
+def test_lines_are_coloured_on_a_terminal(tmp_path: Path) -> None:
+    stack = Stack(tmp_path)
+    seen, terminal = os.openpty()
+    build_crm(tmp_path / "worlds")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services", "up", "--port-base", str(stack.base)],
+        env=stack.environment(),
+        cwd=_ROOT,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    said = ""
+    while "up at port" not in said:
+        said += os.read(seen, 4096).decode()
+    process.send_signal(signal.SIGINT)
+    code = process.wait(30)
+    os.close(seen)
+
+    assert code == 0
+    assert "\033[36mcrm     │ \033[0mup at port" in said
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
@@ -75,7 +101,7 @@ def _ran(stack: Stack, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "services", *arguments],
         env=stack.environment(),
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=_ROOT,
         capture_output=True,
         text=True,
         timeout=60,
