@@ -88,7 +88,8 @@ def _by_agent(changes: Sequence[Change]) -> list[Change]:
 
 
 def _touched(product: str, place: _Place, changes: Sequence[Change]) -> Touched:
-    events = frozenset(str(change.get("event", "")) for change in _by_agent(changes))
+    ours = _by_agent(changes)
+    events = frozenset(str(one["event"]) for one in ours if one["before"] is None or _has_ended(one["after"]))
     return Touched(product, *place, changes[0]["before"], changes[-1]["after"], events)
 
 
@@ -130,8 +131,8 @@ def _gone(touched: Touched) -> Stray:
 def _edited(
     touched: Touched, changes: Sequence[Change], allowed: Sequence[Permission], was_met: WasMet
 ) -> Stray | None:
-    written = {name for change in _by_agent(changes) for name in _told(change["before"], change["after"])}
-    forbidden = {name for name in written if not _is_allowed(touched, name, allowed)}
+    written = {(name, one["event"]) for one in _by_agent(changes) for name in _told(one["before"], one["after"])}
+    forbidden = {name for name, event in written if not _is_allowed(touched, name, event, allowed)}
     undone = tuple(sorted(name for name in forbidden if _is_undone(name, changes)))
     lasting = forbidden & {*_told(touched.before, touched.after), *undone}
     if not lasting:
@@ -142,8 +143,8 @@ def _edited(
     return Stray(touched, tuple(sorted(lasting)), weight, reason, invented, undone)
 
 
-def _is_allowed(touched: Touched, name: str, allowed: Sequence[Permission]) -> bool:
-    return any(isinstance(one, Allowed) and one.covers(touched, name) for one in allowed)
+def _is_allowed(touched: Touched, name: str, event: str, allowed: Sequence[Permission]) -> bool:
+    return any(isinstance(one, Allowed) and one.covers(touched, name, event) for one in allowed)
 
 
 def _is_undone(name: str, changes: Sequence[Change]) -> bool:
@@ -190,7 +191,7 @@ def _is_written_over(number: int, ours: Sequence[Change]) -> bool:
 
 
 def _is_consequence(change: Change) -> bool:
-    return not str(change.get("event", ".updated")).endswith((".updated", ".created"))
+    return not str(change["event"]).endswith((".updated", ".created"))
 
 
 def _has_ended(row: _Row) -> bool:
