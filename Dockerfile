@@ -1,0 +1,41 @@
+# One image for every service; compose.yaml says which of them a container is.
+ARG PYTHON=python:3.11-slim-bookworm
+
+FROM ${PYTHON} AS packages
+# Where packages come from is the business of whoever builds: empty means pip's own default.
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_TRUSTED_HOST
+RUN python -m venv /opt/dayshift/venv
+COPY requirements-runtime.lock /opt/dayshift/
+RUN /opt/dayshift/venv/bin/pip install -q --no-cache-dir --disable-pip-version-check \
+      --require-hashes -r /opt/dayshift/requirements-runtime.lock \
+ && /opt/dayshift/venv/bin/pip uninstall -q -y pip setuptools
+
+FROM packages AS worlds
+ENV PATH=/opt/dayshift/venv/bin:$PATH PYTHONPATH=/opt/dayshift/app:/opt/dayshift/app/env_client
+WORKDIR /opt/dayshift/app
+COPY services services
+COPY fixtures fixtures
+COPY env_client env_client
+RUN python -m compileall -q services fixtures env_client
+ARG WORLDS="small standard"
+RUN DAYSHIFT_VAR=/opt/dayshift python -m fixtures build ${WORLDS}
+
+FROM ${PYTHON}
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dayshift \
+ && install -d -o dayshift /var/lib/dayshift
+COPY --from=worlds /opt/dayshift /opt/dayshift
+# The root file system may be read-only; what a service writes goes to /var/lib/dayshift and /tmp.
+ENV PATH=/opt/dayshift/venv/bin:$PATH \
+    PYTHONPATH=/opt/dayshift/app:/opt/dayshift/app/env_client \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+    DAYSHIFT_VAR=/var/lib/dayshift \
+    DAYSHIFT_BUILT_WORLDS=/opt/dayshift/worlds \
+    DAYSHIFT_HOST=0.0.0.0 DAYSHIFT_DOOR_HOST=0.0.0.0
+WORKDIR /opt/dayshift/app
+VOLUME /var/lib/dayshift
+USER dayshift
+HEALTHCHECK --interval=3s --timeout=5s --start-period=60s --retries=5 CMD ["python", "-m", "services.container", "health"]
+ENTRYPOINT ["python", "-m", "services.container"]
+CMD ["control"]

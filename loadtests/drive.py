@@ -1,0 +1,122 @@
+"""drive: one run, from a shape to a summary."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from locust.env import Environment
+
+from loadtests.asking import Life
+from loadtests.gauges import Gauge, cpu_seconds, look
+from loadtests.life import Post, live
+from loadtests.measurements import Recorder, Spread, Strain, Summary, kinds_of, spreads_by_name, timeline
+from loadtests.pacing import Schedule, Shape
+from loadtests.targets import NotReady, Target
+from loadtests.users import Run, ShiftUser
+
+_OPENING_SECONDS = 120.0
+_DRAIN_SECONDS = 60.0
+_LOOK_EVERY_SECONDS = 5.0
+
+
+class Drive:
+    """One run against a target."""
+
+    def __init__(self, target: Target, shape: Shape, *, users: int, episodes: int, world: str) -> None:
+        self.target = target
+        self.shape = shape
+        self.users = users
+        self.episodes_each = max(1, episodes // users)
+        self.world = world
+        self.recorder = Recorder()
+        self._is_over = threading.Event()
+        self.looks: list[tuple[float, Gauge]] = []
+
+    def run(
+        self, birth: Callable[[int], Life] | None = None, meanwhile: Callable[[Run], None] | None = None
+    ) -> Summary:
+        post = Post(self.target.url, self.target.token, self.target.families() or (None,), self.world)
+        run = Run(Schedule(self.shape), self.recorder, birth or (lambda number: live(post, number)), self.episodes_each)
+        user_class = type("Shift", (ShiftUser,), {"run_": run, "host": self.target.url, "abstract": False})
+        environment = Environment(user_classes=[user_class], catch_exceptions=False)
+        runner = environment.create_local_runner()
+        run.began = time.perf_counter()
+        runner.start(self.users, spawn_rate=self.users)
+        self._await_ready(run)
+        own = cpu_seconds(os.getpid())
+        run.start_clock()
+        self._look(run)
+        looking = threading.Thread(target=self._keep_looking, args=(run,), daemon=True)
+        looking.start()
+        try:
+            if meanwhile is not None:
+                meanwhile(run)
+            self._await_end(runner, run)
+        finally:
+            ended = run.now()
+            self._is_over.set()
+            looking.join()
+            self._look(run)
+            own_share = (cpu_seconds(os.getpid()) - own) / max(ended, 1e-9)
+            runner.quit()
+        return self._summary(run, own_share)
+
+    def _await_ready(self, run: Run) -> None:
+        while run.ready < self.users:
+            if run.now() > _OPENING_SECONDS:
+                raise NotReady(f"only {run.ready} of {self.users} users could open their episodes")
+            time.sleep(0.05)
+
+    def _await_end(self, runner: object, run: Run) -> None:
+        deadline = self.shape.seconds + _DRAIN_SECONDS
+        while run.now() < deadline:
+            if run.now() > self.shape.seconds and getattr(runner, "user_count", 0) == 0:
+                return
+            time.sleep(0.1)
+
+    def _keep_looking(self, run: Run) -> None:
+        while not self._is_over.wait(_LOOK_EVERY_SECONDS):
+            self._look(run)
+
+    def _look(self, run: Run) -> None:
+        self.looks.append((run.now(), look(self.target.pids())))
+
+    def _summary(self, run: Run, own_share: float) -> Summary:
+        samples = self.recorder.samples
+        last = max((sample.done for sample in samples), default=0.0)
+        errors = sum(sample.is_error for sample in samples)
+        return Summary(
+            shape=self.shape.name,
+            target=self.target.name,
+            world=self.world,
+            users=self.users,
+            episodes_at_once=self.users * self.episodes_each,
+            seconds=self.shape.seconds,
+            offered=run.schedule.offered,
+            qps=len(samples) / max(last, self.shape.seconds),
+            responses=Spread.of(sample.milliseconds for sample in samples),
+            service=Spread.of(sample.service_milliseconds for sample in samples),
+            by_name=spreads_by_name(samples),
+            # A life may fail without a wrong status, by an unscored verdict: that is an error too.
+            errors=max(errors, len(self.recorder.troubles)),
+            stale_reads=len(self.recorder.wrong),
+            lives=self.recorder.lives,
+            error_kinds=kinds_of(self.recorder.troubles),
+            wrong=[wrong.what for wrong in self.recorder.wrong[:20]],
+            strain=self._strain(len(samples), own_share),
+            timeline=timeline(samples),
+        )
+
+    def _strain(self, requests: int, own_share: float) -> Strain:
+        (_, first), (_, last) = self.looks[0], self.looks[-1]
+        if not self.target.pids():
+            return Strain(None, None, None, own_share)
+        warm = next((gauge for at, gauge in self.looks if at >= self.shape.seconds / 4), first)
+        return Strain(
+            cpu_us_per_request=(last.cpu_seconds - first.cpu_seconds) / max(requests, 1) * 1e6,
+            memory_mb=max(gauge.memory_mb for _, gauge in self.looks),
+            memory_growth=last.memory_mb / warm.memory_mb - 1 if warm.memory_mb else None,
+            generator_cpu_share=own_share,
+            open_files=last.open_files,
+        )

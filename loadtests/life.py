@@ -1,0 +1,67 @@
+"""A whole episode: open, work, submit, close."""
+
+import random  # noqa: TID251 - a load generator, not a world; seeded
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+
+from dayshift.wire import Opened, OpenRequest, ProductAccess, Verdict
+
+from loadtests.asking import Answer, Ask, Failed, Life, expected
+from loadtests.crm import crm_shift
+
+Work = Generator[Ask, Answer, None]
+# Work on one product without end, checking every answer against what was written before.
+Shift = Callable[[ProductAccess, random.Random, str], Work]
+SHIFTS: Mapping[str, Shift] = {"crm": crm_shift}
+_FREE_PLAY_CALLS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Where control is, and which episodes are to be lived there."""
+
+    url: str
+    token: str = field(repr=False)
+    tasks: tuple[str | None, ...] = (None,)
+    world: str = "standard"
+
+    def ask(self, name: str, method: str, path: str, body: bytes | None = None, episode: str = "") -> Ask:
+        headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+        return Ask(f"control {name}", method, self.url + path, headers, body, frozenset({200, 201}), episode)
+
+
+def live(post: Post, seed: int) -> Life:
+    """One episode from its opening to its end; an unscored verdict of a task is a failure of the house."""
+    chance = random.Random(seed)  # noqa: S311 - a load generator
+    task = chance.choice(post.tasks)
+    request = OpenRequest(task=task, seed=seed, world=post.world)
+    opened = Opened.model_validate_json(
+        (yield from expected(post.ask("open", "POST", "/v1/episodes", request.model_dump_json().encode()))).body
+    )
+    try:
+        yield from _work(opened, chance)
+        submit = post.ask("submit", "POST", f"/v1/episodes/{opened.episode_id}/submit", b"{}", opened.episode_id)
+        answer = yield from expected(submit)
+        verdict = Verdict.model_validate_json(answer.body)
+        if task is not None and verdict.outcome == "unscored":
+            raise Failed(submit, Answer(answer.status, {}, b"", f"unscored: {verdict.because}"))
+    finally:
+        # The end of a life that failed, or was cut short by the end of the run, gives the episode back too.
+        yield post.ask("close", "POST", f"/v1/episodes/{opened.episode_id}/close", b"", opened.episode_id)
+
+
+def _work(opened: Opened, chance: random.Random) -> Work:
+    """A mixed shift: as many calls as the budget allows, each at one of the products."""
+    shifts = [
+        SHIFTS[product](access, chance, opened.episode_id)
+        for product, access in opened.products.items()
+        if product in SHIFTS
+    ]
+    # Of uneven length, so that the openings and endings of many lives do not fall together.
+    most = _FREE_PLAY_CALLS if opened.budget is None else opened.budget.steps
+    calls = chance.randint(most // 2, most)
+    asks = [next(shift) for shift in shifts]
+    for _ in range(calls):
+        at = chance.randrange(len(shifts))
+        answer = yield from expected(asks[at])
+        asks[at] = shifts[at].send(answer)

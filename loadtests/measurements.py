@@ -1,0 +1,135 @@
+"""What a run measured: every request with the time it was due, and what went wrong."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+_KEPT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One request: due, sent and answered, in seconds from the start of the run."""
+
+    name: str
+    due: float
+    sent: float
+    done: float
+    is_error: bool
+
+    @property
+    def milliseconds(self) -> float:
+        """From when it was due, not from when it was sent: a queue in front of the server is the server's doing."""
+        return (self.done - self.due) * 1000
+
+    @property
+    def service_milliseconds(self) -> float:
+        return (self.done - self.sent) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A life that met an unexpected answer."""
+
+    at: float
+    episode: str
+    what: str
+
+
+@dataclass
+class Recorder:
+    """Collects while the run goes on."""
+
+    samples: list[Sample] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    wrong: list[Trouble] = field(default_factory=list)
+    lives: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How long requests took, in milliseconds."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+    p999: float
+    longest: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        ordered = sorted(values)
+        if not ordered:
+            return cls(0, math.nan, math.nan, math.nan, math.nan, math.nan)
+        return cls(len(ordered), *(_percentile(ordered, share) for share in (0.50, 0.95, 0.99, 0.999, 1.0)))
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Strain:
+    """What the run cost the stack, and the generator beside it."""
+
+    cpu_us_per_request: float | None
+    memory_mb: float | None
+    memory_growth: float | None
+    generator_cpu_share: float
+    open_files: int | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run in figures."""
+
+    shape: str
+    target: str
+    world: str
+    users: int
+    episodes_at_once: int
+    seconds: float
+    offered: int
+    qps: float
+    responses: Spread
+    service: Spread
+    by_name: dict[str, Spread]
+    errors: int
+    stale_reads: int
+    lives: int
+    error_kinds: dict[str, int]
+    wrong: list[str]
+    strain: Strain
+    timeline: list[dict[str, float]]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def timeline(samples: Iterable[Sample], bucket: float = 1.0) -> list[dict[str, float]]:
+    """Requests and latency second by second."""
+    slots: dict[int, list[Sample]] = {}
+    for sample in samples:
+        slots.setdefault(int(sample.due / bucket), []).append(sample)
+    found = []
+    for slot in sorted(slots):
+        spread = Spread.of(sample.milliseconds for sample in slots[slot])
+        errors = sum(sample.is_error for sample in slots[slot])
+        found.append(
+            {"at": slot * bucket, "qps": spread.count / bucket, "p50": spread.p50, "p99": spread.p99, "errors": errors}
+        )
+    return found
+
+
+def kinds_of(troubles: Iterable[Trouble]) -> dict[str, int]:
+    return dict(Counter(trouble.what for trouble in troubles).most_common(_KEPT))
+
+
+def spreads_by_name(samples: Iterable[Sample]) -> dict[str, Spread]:
+    names: dict[str, list[float]] = {}
+    for sample in samples:
+        names.setdefault(sample.name, []).append(sample.milliseconds)
+    return {name: Spread.of(names[name]) for name in sorted(names)}

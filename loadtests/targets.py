@@ -1,0 +1,172 @@
+"""Targets: the stack that a run is aimed at, started here or already there."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from loadtests.gauges import command_of, family_of
+
+_START_SECONDS = 120.0
+_STOP_SECONDS = 20.0
+_NEIGHBOURS = (0, 1, 2, 3, 4, 11, 12, 13, 14)
+
+
+class NotReady(RuntimeError):
+    """There is nothing to aim at."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running stack: where control is, and which processes it is made of, where that can be known."""
+
+    name: str
+    url: str
+    token: str = field(repr=False)
+    root: int | None = None
+    containers: tuple[str, ...] = ()
+
+    def pids(self) -> list[int]:
+        if self.root is not None:
+            return family_of(self.root)
+        return [pid for container in self.containers for pid in family_of(_pid_of(container))]
+
+    def service(self, name: str) -> int:
+        """The process of one service of an embedded stack."""
+        for pid in self.pids():
+            if command_of(pid).endswith(f"-m services {name}"):
+                return pid
+        raise NotReady(f"no process of {self.name} is {name}")
+
+    def get(self, path: str) -> Any:
+        request = Request(self.url + path, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 - our own stack
+        with urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
+            return json.load(answer)
+
+    def families(self) -> tuple[str, ...]:
+        return tuple(family["id"] for family in self.get("/v1/tasks")["families"])
+
+
+@contextmanager
+def embedded(
+    worlds: Path, settings: Mapping[str, str] | None = None, *arguments: str, log: Path | None = None
+) -> Iterator[Target]:
+    """The whole stack as processes of this machine, on free ports, in a folder of its own, removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="dayshift-load-"))
+    (folder / "worlds").symlink_to(worlds.resolve())
+    base, token = free_ports(), "load-control"
+    environment = {**os.environ, "DAYSHIFT_VAR": str(folder), "DAYSHIFT_CONTROL_TOKEN": token, **(settings or {})}
+    environment.setdefault("DAYSHIFT_LOG", "warning")
+    command = [sys.executable, "-m", "services", "up", "--port-base", str(base), *arguments]
+    with (log or folder / "log").open("w") as out:
+        started = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)  # noqa: S603 - our own module
+        target = Target("embedded", f"http://127.0.0.1:{base}", token, root=started.pid)
+        try:
+            await_health(target, started, Path(out.name))
+            yield target
+        finally:
+            _stop(started)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def aimed(asked: argparse.Namespace) -> Iterator[Target]:
+    if asked.compose:
+        yield composed(asked.url or "http://127.0.0.1:8700", asked.token)
+    elif asked.url:
+        yield running(asked.url, asked.token)
+    else:
+        with embedded(asked.worlds) as target:
+            yield target
+
+
+def running(url: str, token: str) -> Target:
+    """A stack that somebody else started; its cost is known where it is the compose stack of this machine."""
+    target = Target("at " + url, url.rstrip("/"), token)
+    await_health(target)
+    return target
+
+
+def composed(url: str, token: str, compose: tuple[str, ...] | None = None) -> Target:
+    found = subprocess.run([*(compose or compose_command()), "ps", "-q"], capture_output=True, text=True, check=True)  # noqa: S603 - docker's own tool
+    containers = tuple(found.stdout.split())
+    if not containers:
+        raise NotReady("the compose stack is not up: docker compose up -d --wait, or make compose-test")
+    target = Target("compose", url.rstrip("/"), token, containers=containers)
+    await_health(target)
+    return target
+
+
+def compose_command() -> tuple[str, ...]:
+    """Compose v2 where it is, else docker-compose."""
+    probe = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)  # noqa: S607 - found on the path
+    return ("docker", "compose") if probe.returncode == 0 else ("docker-compose",)
+
+
+def await_health(
+    target: Target,
+    started: "subprocess.Popen[bytes] | None" = None,
+    log: Path | None = None,
+    patience: float = _START_SECONDS,
+) -> None:
+    deadline = time.monotonic() + patience
+    said = ""
+    while time.monotonic() < deadline:
+        if started is not None and started.poll() is not None:
+            raise NotReady(f"the stack ended while starting: {log.read_text()[-3000:] if log else ''}")
+        with suppress(OSError):
+            if target.get("/health")["status"] == "ok":
+                return
+        time.sleep(0.2)
+    raise NotReady(f"{target.url} is not well after {patience:g} s {said}")
+
+
+def free_ports() -> int:
+    """A port whose neighbours, where products and their doors will stand, are free too."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            base: int = probe.getsockname()[1]
+        if base + max(_NEIGHBOURS) < 65536 and all(_is_free(base + step) for step in _NEIGHBOURS):
+            return base
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _stop(started: "subprocess.Popen[bytes]") -> None:
+    if started.poll() is None:
+        started.send_signal(signal.SIGTERM)
+    try:
+        started.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        started.wait()
+
+
+def _pid_of(container: str) -> int:
+    found = subprocess.run(  # noqa: S603 - docker's own tool
+        ["docker", "inspect", "-f", "{{.State.Pid}}", container],  # noqa: S607 - found on the path
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(found.stdout)
