@@ -1,6 +1,7 @@
 """Control, put together."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -8,6 +9,7 @@ from typing import Literal
 from dayshift import wire
 
 from fixtures.tasks.registry import families
+from services.control.doors import Door
 from services.control.episodes import Episodes
 from services.control.ledger import Ledger
 from services.control.planting import Soil
@@ -17,6 +19,7 @@ from services.control.replicas import Replicas
 from services.control.watch import Watch
 from services.kernel import catalog
 from services.kernel.config import Settings
+from services.kernel.product import Product
 from services.kernel.registry import Registry, registry_for
 from services.kernel.telemetry import Telemetry
 
@@ -79,11 +82,14 @@ class Control:
         )
 
 
-def put_together(settings: Settings) -> Control:
-    products = catalog.products()
+def put_together(
+    settings: Settings, products: dict[str, Product] | None = None, make_door: Callable[[str, str], Door] = Door
+) -> Control:
+    """For all products there are, reached over sockets, unless somebody has both at hand."""
+    products = catalog.products() if products is None else products
     soil = Soil(products, settings)
     registry = registry_for(settings.redis_url)
-    replicas = Replicas(products, settings, registry, Relay(products, settings))
+    replicas = Replicas(products, settings, registry, Relay(products, settings), make_door)
     ledger = Ledger(settings.ledger_url or f"sqlite:///{settings.var / 'ledger.sqlite'}")
     telemetry = Telemetry("control")
     episodes = Episodes(soil, replicas, ledger, registry, telemetry, settings.max_episodes)

@@ -1,6 +1,7 @@
 """Replicas: which product processes there are, which of them answer, and the least busy one of each."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,8 +42,16 @@ class Watched:
 class Replicas:
     """All processes of all products that control knows of, by instance."""
 
-    def __init__(self, products: dict[str, Product], settings: Settings, registry: Registry, relay: Relay) -> None:
+    def __init__(
+        self,
+        products: dict[str, Product],
+        settings: Settings,
+        registry: Registry,
+        relay: Relay,
+        make_door: Callable[[str, str], Door] = Door,
+    ) -> None:
         self.products = products
+        self._make_door = make_door
         self._settings = settings
         self._registry = registry
         self._relay = relay
@@ -107,7 +116,7 @@ class Replicas:
         return [(self._settings.door_url(name, own), self._settings.url(name, own))]
 
     async def _discover(self, product: str, door_url: str, url: str) -> None:
-        door = self._doors.setdefault(door_url, Door(door_url, self._settings.door_token))
+        door = self._doors.setdefault(door_url, self._make_door(door_url, self._settings.door_token))
         if any(one.owner.door is door and one.is_up for one in self._watched[product].values()):
             return
         try:

@@ -1,0 +1,1 @@
+"""Validation: what every task family must keep, tried without a model."""
