@@ -229,15 +229,20 @@ def _require_ports(children: list[Child]) -> None:
 
 
 def _require_worlds(settings: Settings) -> None:
-    missing = [name for name in catalog.names() if not any(settings.worlds_folder.glob(f"{name}-*.sqlite"))]
+    missing = _without_world(settings)
     if not missing:
         return
     if find_spec("fixtures.__main__") is None:
         raise BadSetting(f"there is no world for {', '.join(missing)} in {settings.worlds_folder}: run make worlds")
     print(f"dayshift: building worlds for {', '.join(missing)}, once", flush=True)
-    built = subprocess.run([sys.executable, "-m", "fixtures", "build", "small", "standard"], check=False)
-    if built.returncode != 0:
-        raise BadSetting("the worlds could not be built: see above, then run make worlds")
+    build = [sys.executable, "-m", "fixtures", "--var", str(settings.var), "build", "small", "standard"]
+    built = subprocess.run(build, check=False)  # noqa: S603 - our own module
+    if built.returncode != 0 or (missing := _without_world(settings)):
+        raise BadSetting(f"the worlds of {', '.join(missing)} could not be built: see above, then run make worlds")
+
+
+def _without_world(settings: Settings) -> list[str]:
+    return [name for name in catalog.names() if not any(settings.worlds_folder.glob(f"{name}-*.sqlite"))]
 
 
 def _die_with_parent(parent: int) -> Callable[[], None]:
