@@ -1,10 +1,14 @@
 """The CRM, declared."""
 
+from collections.abc import Mapping
+
 from services.crm.checks import checks
 from services.crm.errors import render
+from services.crm.operations.imports import work_off
 from services.crm.routes import router
 from services.crm.tables import schema
 from services.kernel.product import BenchCall, Product
+from services.kernel.world import World
 
 _TO_PASTE = """\
 curl -s -H 'Authorization: Bearer {token}' '{base}/crm/v3/objects/contacts?limit=3'
@@ -14,7 +18,32 @@ python, with the vendor's SDK:
   contacts = hubspot.Client.create(access_token="{token}").crm.contacts.basic_api
   contacts.api_client.configuration.host = "{base}"
   print(contacts.get_page(limit=3))"""
-_CONTACTS = "SELECT id FROM objects WHERE kind = 'contacts' AND archived_at IS NULL"
+_CUSTOMERS = {"propertyName": "lifecyclestage", "operator": "EQ", "value": "customer"}
+_DAILY, _BURST, _INTERVAL_MS = 500_000, 190, 10_000
+_CONTACTS = "SELECT id FROM objects WHERE kind = 'contacts' AND archived_at IS NULL ORDER BY id"
+
+
+def advance(world: World, until_ms: int) -> None:
+    """Imports that fall due on the way are worked off at their own time."""
+    work_off(world, until_ms)
+    world.clock.advance_to(max(until_ms, world.clock.now_ms()))
+
+
+def ticked(world: World) -> None:
+    work_off(world, world.clock.now_ms())
+
+
+def headers(world: World) -> Mapping[str, str]:
+    """Counted in requests and in the episode's own seconds, so that a replay reads the same."""
+    in_interval = min(world.request, world.clock.now_ms() % _INTERVAL_MS // 1000 + 1)
+    return {
+        "x-hubspot-ratelimit-daily": str(_DAILY),
+        "x-hubspot-ratelimit-daily-remaining": str(max(_DAILY - world.request, 0)),
+        "x-hubspot-ratelimit-interval-milliseconds": str(_INTERVAL_MS),
+        "x-hubspot-ratelimit-max": str(_BURST),
+        "x-hubspot-ratelimit-remaining": str(_BURST - in_interval),
+    }
+
 
 product = Product(
     name="crm",
@@ -27,11 +56,39 @@ product = Product(
     checks=checks,
     mint=lambda secret: f"pat-na1-{secret}",
     snippet=_TO_PASTE,
+    advance=advance,
+    ticked=ticked,
+    headers=headers,
+    body_limit=8 << 20,
     bench={
         "contact by id": BenchCall("GET", "/crm/v3/objects/contacts/{id}", ids=_CONTACTS, bar=2.5),
         "list of 25 contacts": BenchCall("GET", "/crm/v3/objects/contacts?limit=25"),
+        "search of 10 contacts": BenchCall(
+            "POST",
+            "/crm/v3/objects/contacts/search",
+            {
+                "filterGroups": [
+                    {"filters": [{"propertyName": "lifecyclestage", "operator": "EQ", "value": "customer"}]}
+                ],
+                "sorts": ["-createdate"],
+                "limit": 10,
+            },
+            bar=6.0,
+        ),
+        "batch read of 100 contacts": BenchCall(
+            "POST",
+            "/crm/v3/objects/contacts/batch/read",
+            {"inputs": [{"id": "{id}"}], "properties": ["email", "firstname", "lastname", "phone"]},
+            ids=_CONTACTS,
+            many=100,
+            bar=15.0,
+        ),
         "update a contact": BenchCall(
-            "PATCH", "/crm/v3/objects/contacts/{id}", {"properties": {"phone": "+1 415 555 {n}"}}, _CONTACTS, bar=4.0
+            "PATCH",
+            "/crm/v3/objects/contacts/{id}",
+            {"properties": {"phone": "+1 415 555 {n}"}},
+            ids=_CONTACTS,
+            bar=4.0,
         ),
         "create a contact": BenchCall(
             "POST", "/crm/v3/objects/contacts", {"properties": {"email": "ann{n}@corvane.eu", "firstname": "Ann"}}
