@@ -93,7 +93,7 @@ def _print(console: Console, number: int, verdict: Verdict) -> None:
 
 
 async def observe(target: Target, seconds: float, clients: int, world: str, seed: int) -> Verdict:
-    """Work for so long, or until the first contradiction that a look every few seconds finds."""
+    """Let the clients work for so long, then decide."""
     began = time.perf_counter()
     async with httpx.AsyncClient(timeout=30, trust_env=False, limits=httpx.Limits(max_connections=100)) as client:
         episodes = [await _opened(client, target, world, seed * 100 + number) for number in range(_EPISODES)]

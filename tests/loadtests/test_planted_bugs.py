@@ -1,0 +1,99 @@
+"""The checkers catch what they are for: each planted bug within half a minute, and nothing where nothing is wrong."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.control.stack import Stack, eventually, free_base
+from tests.control.worlds import build_crm
+
+_ROOT = Path(__file__).resolve().parents[2]
+_TOKEN = "control-token-of-this-test"
+
+
+@contextmanager
+def broken_house(var: Path, bug: str) -> Iterator[str]:
+    """Control and a product with this bug; yields control's address."""
+    build_crm(var / "worlds")
+    base = free_base()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")} | {
+        "DAYSHIFT_VAR": str(var),
+        "DAYSHIFT_CONTROL_TOKEN": _TOKEN,
+        "DAYSHIFT_CONTROL_PORT": str(base),
+        "DAYSHIFT_CRM_PORT": str(base + 1),
+        "DAYSHIFT_LOG": "warning",
+    }
+    commands = (("tests.loadtests.broken_house", bug), ("services", "control"))
+    with (var / "log").open("w") as log:
+        started = [
+            subprocess.Popen([sys.executable, "-m", *command], cwd=_ROOT, env=environment, stdout=log, stderr=log)
+            for command in commands
+        ]
+        url = f"http://127.0.0.1:{base}"
+        try:
+            eventually(lambda: _is_well(url), seconds=60, what=(var / "log").read_text)
+            yield url
+        finally:
+            for one in reversed(started):
+                one.terminate()
+            for one in started:
+                one.wait(20)
+
+
+def _is_well(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def checked(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "loadtests", "check", "--url", url, "--token", token, *arguments]
+    return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", ["stale_cache", "lost_update", "leak"])
+def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Path) -> None:
+    with broken_house(tmp_path, bug) as url:
+        began = time.monotonic()
+        found = checked(url, _TOKEN, "--seconds", "4")
+        took = time.monotonic() - began
+
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "CONTRADICTED" in found.stdout
+    assert took < 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", ["stale_cache", "leak"])
+def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(bug: str, tmp_path: Path) -> None:
+    with broken_house(tmp_path, bug) as url:
+        command = [sys.executable, "-m", "loadtests", "run", "--url", url, "--token", _TOKEN]
+        arguments = ["--seconds", "6", "--qps", "150", "--users", "8", "--reports", str(tmp_path / "reports")]
+        found = subprocess.run(
+            [*command, *arguments], cwd=_ROOT, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert re.search(r"MISSED: \d+ stale or wrong reads", found.stdout)
+
+
+@pytest.mark.slow
+def test_ten_clean_runs_raise_no_alarm(tmp_path: Path) -> None:
+    stack = Stack(tmp_path).start()
+    try:
+        found = checked(f"http://127.0.0.1:{stack.base}", _TOKEN, "--seconds", "1.5", "--runs", "10")
+    finally:
+        stack.stop()
+
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.count("one order explains all") == 10
