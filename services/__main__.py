@@ -1,4 +1,4 @@
-"""python -m services up | control | <product>"""
+"""python -m services up | control | <product> | validate"""
 
 import argparse
 import sys
@@ -28,6 +28,13 @@ def _run(chosen: argparse.Namespace) -> int:
 
         return up(port_base=chosen.port_base, restart=chosen.restart)
     settings = Settings.from_environment()
+    if chosen.service == "validate":
+        from rich.console import Console
+
+        from services.validate.run import plan_for, validate
+
+        plan = plan_for(settings.var, chosen.family, chosen.seeds, chosen.world, resume=chosen.resume)
+        return validate(plan, Console())
     if chosen.service == "control":
         from services.control.serve import run_control
 
@@ -44,6 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     whole.add_argument("--port-base", type=int, metavar="N", help="control on N, products above it (default 8700)")
     whole.add_argument("--restart", action="store_true", help="start a service again when it dies")
     commands.add_parser("control", help="the control plane alone")
+    trying = commands.add_parser("validate", help="try every task family without a model")
+    trying.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
+    trying.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds per family (default 20)")
+    trying.add_argument("--world", default="standard", help="which world (default standard)")
+    trying.add_argument("--resume", action="store_true", help="skip what passed before and has not changed since")
     for name in catalog.names():
         commands.add_parser(name, help=f"{catalog.product(name).title} alone")
     return parser

@@ -69,10 +69,10 @@ class Soil:
             menu = family.shuffled_menu(trouble, request.seed, request.split) if request.menu else None
             return Plot(instance, *_summed(worlds, request), family.settling_hours, menu)
 
-    def trouble(self, family: Family[Any], request: OpenRequest) -> Any:
-        """What this family planted for this request: its oracle needs it, and no agent ever sees it."""
+    def planted(self, family: Family[Any], request: OpenRequest) -> tuple[Instance, Any]:
+        """The task that this request opens, and its trouble: oracles need that, and no agent ever sees it."""
         with self._forked(family.products, request) as worlds:
-            return family.instance(worlds, request.seed, request.split)[1]
+            return family.instance(worlds, request.seed, request.split)
 
     def _with(self, world: str) -> tuple[str, ...]:
         found = tuple(name for name, worlds in self._worlds.items() if world in worlds.fingerprints())

@@ -1,0 +1,149 @@
+"""Attempt: one episode of a family, with what only the house knows of it; and how to follow an oracle in it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from dayshift import Episode
+from dayshift.exchange import Exchange
+from dayshift.wire import OpenRequest, Verdict
+from pydantic import JsonValue
+
+from fixtures.tasks.family import Call, Family, Instance, Oracle, Split
+from services.validate.household import Household
+
+_TRY_AGAIN = frozenset({0, 429, 503})
+_CUTS_SURVIVED = 5
+
+
+class Stuck(Exception):
+    """A scripted policy was refused something that it counted on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where families are tried: a house, a world in it, a split."""
+
+    household: Household
+    world: str
+    split: Split
+
+    def request(self, family: Family[Any], seed: int, faults: str = "none") -> OpenRequest:
+        return OpenRequest(task=family.id, seed=seed, split=self.split, world=self.world, faults=faults)
+
+
+@dataclass
+class Attempt:
+    """One episode. `made` are the calls that were answered with success."""
+
+    place: Place
+    family: Family[Any]
+    seed: int
+    instance: Instance
+    trouble: Any
+    episode: Episode
+    made: list[Call] = field(default_factory=list)
+    left: int | None = None
+
+    @property
+    def oracle(self) -> Oracle:
+        return self.family.oracle(self.trouble)
+
+    @property
+    def concerned(self) -> frozenset[int | str]:
+        """Ids of all rows that the task speaks of."""
+        found: set[int | str] = {one for permission in self.instance.allowed for one in _keys(permission)}
+        asked = [one.arguments for one in self.instance.asked()] + [list(vars_of(self.trouble))]
+        return frozenset(found | set(_ids(asked)))
+
+    def reads(self, call: Call) -> bool:
+        return self.episode.operations[call.operation].reads_only
+
+    def try_(self, call: Call) -> Exchange:
+        """One call, again where a planned failure came in between."""
+        while True:
+            exchange = self.episode.step(call.operation, **call.arguments)
+            if exchange.status not in _TRY_AGAIN:
+                return exchange
+
+    def do(self, call: Call) -> Any:
+        exchange = self.try_(call)
+        if exchange.refused:
+            raise Stuck(
+                f"{call.operation} {dict(call.arguments)} was answered {exchange.status}: {exchange.text[:300]}"
+            )
+        self.made.append(call)
+        return exchange.json()
+
+    def follow(self, oracle: Oracle, *, backwards: bool = False, writes: int | None = None) -> JsonValue:
+        """What the oracle would submit; stopped after so many writes, nothing."""
+        self.left = writes
+        reply: Any = None
+        try:
+            while True:
+                asked = oracle.send(reply)
+                reply = self._together(asked, backwards=backwards) if isinstance(asked, tuple) else self._next(asked)
+        except StopIteration as done:
+            answer: JsonValue = done.value
+            return answer
+        except _Enough:
+            return None
+
+    def submit(self, answer: JsonValue = None) -> Verdict:
+        return self.episode.submit(answer)
+
+    def _together(self, calls: tuple[Call, ...], *, backwards: bool) -> tuple[Any, ...]:
+        order = range(len(calls) - 1, -1, -1) if backwards else range(len(calls))
+        answers = {at: self._next(calls[at]) for at in order}
+        return tuple(answers[at] for at in range(len(calls)))
+
+    def _next(self, call: Call) -> Any:
+        if self.left is not None and not self.reads(call):
+            if self.left == 0:
+                raise _Enough
+            self.left -= 1
+        return self.do(call)
+
+
+class _Enough(Exception):
+    """As many writes as were wanted."""
+
+
+@contextmanager
+def attempt(place: Place, family: Family[Any], seed: int, faults: str = "none") -> Iterator[Attempt]:
+    request = place.request(family, seed, faults)
+    instance, trouble = place.household.control.soil.planted(family, request)
+    with Episode.open(request, connection=place.household, retries=_CUTS_SURVIVED) as episode:
+        yield Attempt(place, family, seed, instance, trouble, episode)
+
+
+def vars_of(trouble: Any) -> Iterator[Any]:
+    """Whatever a family remembers of what it planted, however it writes it down."""
+    names = getattr(type(trouble), "__dataclass_fields__", None)
+    if names is not None:
+        for name in names:
+            yield from vars_of(getattr(trouble, name))
+    elif isinstance(trouble, dict):
+        for value in trouble.values():
+            yield from vars_of(value)
+    elif isinstance(trouble, list | tuple | set | frozenset):
+        for value in trouble:
+            yield from vars_of(value)
+    else:
+        yield trouble
+
+
+def _keys(permission: Any) -> Iterator[int | str]:
+    row = getattr(permission, "row", None)
+    if row is not None:
+        yield row
+    yield from _ids(list(getattr(permission, "values", {}).values()))
+
+
+def _ids(value: Any) -> Iterator[int | str]:
+    for one in vars_of(value):
+        if isinstance(one, int) and not isinstance(one, bool):
+            yield one
+        elif isinstance(one, str) and one.isdecimal():
+            yield int(one)

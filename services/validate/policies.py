@@ -1,0 +1,129 @@
+"""Policies that need no model: the oracle in its variations, idlers, blunderers, and chance."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from dayshift.errors import EpisodeOver
+from dayshift.sampling import sample_arguments
+from dayshift.wire import Verdict
+from pydantic import JsonValue
+
+from fixtures.tasks.family import Call, Oracle
+from services.validate.attempt import Attempt
+from services.validate.moves import Moves, moves_in
+
+EXTRA_READS = 20
+RANDOM_STEPS = 50
+
+Policy = Callable[[Attempt], Verdict]
+
+
+def oracle(attempt: Attempt) -> Verdict:
+    return attempt.submit(attempt.follow(attempt.oracle))
+
+
+def oracle_backwards(attempt: Attempt) -> Verdict:
+    return attempt.submit(attempt.follow(attempt.oracle, backwards=True))
+
+
+def nothing(attempt: Attempt) -> Verdict:
+    return attempt.submit()
+
+
+def setup_only(attempt: Attempt) -> Verdict:
+    """Everything that the oracle reads before it writes."""
+    attempt.follow(attempt.oracle, writes=0)
+    return attempt.submit()
+
+
+def part_of_oracle(writes: int) -> Policy:
+    def part(attempt: Attempt) -> Verdict:
+        return attempt.submit(attempt.follow(attempt.oracle, writes=writes))
+
+    return part
+
+
+def extra_reads(attempt: Attempt) -> Verdict:
+    answer = attempt.follow(attempt.oracle)
+    look = _moves(attempt).look()
+    for _ in range(EXTRA_READS):
+        attempt.do(look)
+    return attempt.submit(answer)
+
+
+def slip_repaired(attempt: Attempt) -> Verdict:
+    wrong, right = _moves(attempt).slip(attempt)
+    attempt.do(wrong)
+    attempt.do(right)
+    return oracle(attempt)
+
+
+def stray(attempt: Attempt) -> Verdict:
+    wrong, _ = _moves(attempt).slip(attempt)
+    answer = attempt.follow(attempt.oracle)
+    attempt.do(wrong)
+    return attempt.submit(answer)
+
+
+def harm(count: int) -> Policy:
+    def harmful(attempt: Attempt) -> Verdict:
+        for call in _moves(attempt).harms(attempt, count):
+            attempt.do(call)
+        return attempt.submit()
+
+    return harmful
+
+
+def in_bulk(attempt: Attempt) -> Verdict:
+    """Calls that may be made in any order, made at once where the product can."""
+    return attempt.submit(attempt.follow(_bulky(attempt.oracle, _moves(attempt))))
+
+
+def alternative(name: str) -> Policy:
+    def other(attempt: Attempt) -> Verdict:
+        return attempt.submit(attempt.follow(attempt.family.alternatives(attempt.trouble)[name]))
+
+    return other
+
+
+def chance(attempt: Attempt) -> Verdict:
+    """Uniform over all operations, with arguments that their schemas allow."""
+    drawn = np.random.default_rng(attempt.seed)
+    names = [name for name in attempt.episode.operations.names if attempt.episode.operations[name].product]
+    for _ in range(RANDOM_STEPS):
+        operation = attempt.episode.operations[names[int(drawn.integers(len(names)))]]
+        try:
+            attempt.episode.act({"operation": operation.name, "arguments": sample_arguments(operation.schema, drawn)})
+        except EpisodeOver:
+            break
+    return attempt.submit(_random_answer(attempt, drawn))
+
+
+def _random_answer(attempt: Attempt, drawn: np.random.Generator) -> JsonValue:
+    schema = attempt.instance.answer_schema
+    if schema is None:
+        return None
+    wrapped = {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
+    answer: JsonValue = sample_arguments(wrapped, drawn)["answer"]
+    return answer
+
+
+def _bulky(oracle: Oracle, moves: Moves) -> Oracle:
+    reply: Any = None
+    while True:
+        try:
+            asked = oracle.send(reply)
+        except StopIteration as done:
+            answer: JsonValue = done.value
+            return answer
+        together = moves.bulk(asked) if isinstance(asked, tuple) else None
+        if together is None or isinstance(asked, Call):
+            reply = yield asked
+        else:
+            said = yield together
+            reply = tuple(said["results"]) if said else (None,) * len(asked)
+
+
+def _moves(attempt: Attempt) -> Moves:
+    return moves_in(attempt.family.products[0])

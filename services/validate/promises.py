@@ -1,0 +1,182 @@
+"""Promises: what must hold of a family at one seed, each tried in episodes of its own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from dayshift.errors import DayshiftError
+from dayshift.replay import verify
+from dayshift.wire import Verdict
+
+from fixtures.tasks.family import Family
+from services.control.effort import work
+from services.validate import policies
+from services.validate.attempt import Attempt, Place, Stuck, attempt
+from services.validate.policies import Policy
+
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A promise, whether it was kept, and the reward that was measured where there is one."""
+
+    promise: str
+    held: bool
+    because: str = ""
+    reward: float | None = None
+
+
+@dataclass
+class Trial:
+    """One family at one seed."""
+
+    place: Place
+    family: Family[Any]
+    seed: int
+
+    def play(self, policy: Policy, faults: str = "none") -> tuple[Verdict, Attempt]:
+        with attempt(self.place, self.family, self.seed, faults) as made:
+            return policy(made), made
+
+    def reward(self, policy: Policy, faults: str = "none") -> float:
+        verdict, _ = self.play(policy, faults)
+        assert verdict.reward is not None, "the client refuses an unscored verdict"
+        return verdict.reward
+
+
+Promise = Callable[[Trial], Iterator[Kept]]
+
+
+def tried(trial: Trial) -> list[Kept]:
+    """A promise that cannot even be tried is broken."""
+    found: list[Kept] = []
+    for promise in PROMISES:
+        try:
+            found += promise(trial)
+        except (Stuck, DayshiftError) as error:
+            found.append(Kept(promise.__name__, held=False, because=f"{type(error).__name__}: {error}"))
+    return found
+
+
+def oracle_earns_one(trial: Trial) -> Iterator[Kept]:
+    verdict, made = trial.play(policies.oracle)
+    yield _equals("oracle_earns_one", verdict, 1.0)
+    steps, par, budget = verdict.steps, made.instance.par, made.instance.budget.steps
+    spent = work(_steps(made), _history(made))
+    yield Kept("oracle_keeps_to_par", spent <= par < spent + policies.EXTRA_READS, f"{spent} steps, par {par}")
+    yield Kept("budget_leaves_room", steps + policies.EXTRA_READS <= budget, f"{steps} steps of {budget}")
+
+
+def nothing_earns_nothing(trial: Trial) -> Iterator[Kept]:
+    yield _equals("nothing_earns_nothing", trial.play(policies.nothing)[0], 0.0)
+    yield _equals("setup_earns_nothing", trial.play(policies.setup_only)[0], 0.0)
+
+
+def faults_do_not_cost(trial: Trial) -> Iterator[Kept]:
+    yield _equals("oracle_survives_rough_faults", trial.play(policies.oracle, "rough")[0], 1.0)
+
+
+def order_does_not_matter(trial: Trial) -> Iterator[Kept]:
+    yield _equals("oracle_in_another_order", trial.play(policies.oracle_backwards)[0], 1.0)
+
+
+def other_ways_earn_one(trial: Trial) -> Iterator[Kept]:
+    yield _equals("oracle_in_bulk", trial.play(policies.in_bulk)[0], 1.0)
+    with attempt(trial.place, trial.family, trial.seed) as made:
+        names = list(made.family.alternatives(made.trouble))
+    for name in names:
+        yield _equals(f"alternative: {name}", trial.play(policies.alternative(name))[0], 1.0)
+
+
+def extra_reads_cost_almost_nothing(trial: Trial) -> Iterator[Kept]:
+    reward = trial.reward(policies.extra_reads)
+    yield Kept("extra_reads_cost_almost_nothing", 0.98 <= reward < 1, f"reward {reward}", reward)
+
+
+def part_earns_its_share(trial: Trial) -> Iterator[Kept]:
+    """With every write of the oracle the reward grows or stays, and it is what the findings add up to."""
+    total = _writes(trial)
+    rewards = []
+    for count in _counts(total):
+        verdict, _ = trial.play(policies.part_of_oracle(count))
+        share = sum(found.weight * found.score for found in verdict.findings if found.weight > 0)
+        rewards.append(verdict.reward or 0.0)
+        right = not verdict.collateral and abs(rewards[-1] - share) < _TOLERANCE and rewards[-1] < 1
+        yield Kept("part_earns_its_share", right, f"{count} of {total} writes: {rewards[-1]}, findings say {share}")
+    grows = all(one <= other for one, other in pairwise(rewards))
+    yield Kept("part_is_monotone", grows and all(reward >= 0 for reward in rewards), f"{rewards}")
+
+
+def better_is_paid_more(trial: Trial) -> Iterator[Kept]:
+    """A ladder of hand-made trajectories, no two of them equal."""
+    slip, stray = trial.reward(policies.slip_repaired), trial.reward(policies.stray)
+    one, more = trial.reward(policies.harm(1)), trial.reward(policies.harm(3))
+    yield Kept("slip_repaired_costs_little", 0.95 <= slip < 1, f"reward {slip}", slip)
+    rungs = [1.0, slip, *_middle_rungs(trial, stray), 0.0, one, more]
+    ordered = all(higher > lower for higher, lower in pairwise(rungs))
+    yield Kept("ladder_is_strict", ordered and more > -1 and stray < slip, f"{rungs}, stray {stray}")
+
+
+def same_again(trial: Trial) -> Iterator[Kept]:
+    first, made = trial.play(policies.oracle)
+    again, _ = trial.play(policies.oracle)
+    yield Kept("rerun_gives_the_same_verdict", first == again, "two runs of the oracle were judged differently")
+    proof = verify(made.episode.trajectory(), trial.place.household)
+    yield Kept("replay_gives_the_same_bytes", proof.holds, str(proof.difference))
+
+
+PROMISES: tuple[Promise, ...] = (
+    oracle_earns_one,
+    nothing_earns_nothing,
+    faults_do_not_cost,
+    order_does_not_matter,
+    other_ways_earn_one,
+    extra_reads_cost_almost_nothing,
+    part_earns_its_share,
+    better_is_paid_more,
+    same_again,
+)
+
+
+def chance_reward(trial: Trial) -> float:
+    """One draw; the promise is about the mean of many."""
+    return trial.reward(policies.chance)
+
+
+def _equals(promise: str, verdict: Verdict, wanted: float) -> Kept:
+    lost = [found.because for found in verdict.findings if not found.held]
+    touched = [f"{one.table} {one.id} {one.fields}" for one in verdict.collateral]
+    because = f"reward {verdict.reward}; {lost} {touched} {[flag.tag for flag in verdict.flags]}"
+    return Kept(promise, verdict.reward == wanted and not verdict.flags, because, verdict.reward)
+
+
+def _writes(trial: Trial) -> int:
+    _, made = trial.play(policies.oracle)
+    return sum(not made.reads(call) for call in made.made)
+
+
+def _counts(total: int) -> list[int]:
+    """All there are, or those at the quarters."""
+    return list(range(1, total)) if total <= 6 else sorted({total * quarter // 4 for quarter in (1, 2, 3)})
+
+
+def _middle_rungs(trial: Trial, stray: float) -> list[float]:
+    """Part of the work, where there are parts; else the work with something broken beside it."""
+    total = _writes(trial)
+    parts = {trial.reward(policies.part_of_oracle(count)) for count in (total // 2, total - 1) if count > 0}
+    partial = sorted((reward for reward in parts if 0 < reward < 1), reverse=True)
+    return partial or [stray]
+
+
+def _steps(made: Attempt) -> list[dict[str, Any]]:
+    connection, episode_id = made.place.household, made.episode.id
+    steps = connection.run(connection.address.control.trajectory(episode_id)).steps
+    return [step.model_dump() for step in steps]
+
+
+def _history(made: Attempt) -> dict[str, list[dict[str, Any]]]:
+    connection, episode_id = made.place.household, made.episode.id
+    diff = connection.run(connection.address.control.diff(episode_id))
+    return {product: [change.model_dump() for change in changes] for product, changes in diff.products.items()}

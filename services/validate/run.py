@@ -1,0 +1,185 @@
+"""`python -m services validate`: every family at many seeds, in parallel, resumable."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from dayshift.errors import DayshiftError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from fixtures.tasks.family import SPLITS, Split
+from fixtures.tasks.registry import families, family
+from services.kernel.config import BadSetting
+from services.validate.attempt import Place
+from services.validate.household import Household
+from services.validate.page import write_page
+from services.validate.promises import Kept, Trial, chance_reward, tried
+from services.validate.summary import Summary, show
+
+_ROOT = Path(__file__).resolve().parents[2]
+# What a result depends on beside the worlds.
+_SOURCES = ("fixtures/tasks", "services/control", "services/kernel", "services/validate", "services/crm")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One family at one seed of one split."""
+
+    family: str
+    seed: int
+    split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a job: every promise, and what chance earned."""
+
+    job: Job
+    kept: tuple[Kept, ...]
+    chance: float | None
+
+    def as_line(self, key: str) -> str:
+        return json.dumps({"key": key, **asdict(self)})
+
+    @classmethod
+    def of(cls, line: dict[str, Any]) -> "Result":
+        return cls(Job(**line["job"]), tuple(Kept(**one) for one in line["kept"]), line["chance"])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for on the command line."""
+
+    var: Path
+    world: str
+    chosen: tuple[str, ...]
+    seeds: int
+    resume: bool
+    processes: int
+
+    @property
+    def reports(self) -> Path:
+        return self.var / "reports"
+
+    @property
+    def record(self) -> Path:
+        return self.reports / "validate.jsonl"
+
+    def jobs(self) -> list[Job]:
+        """Seeds take the splits in turn, so that all of them are tried."""
+        return [
+            Job(one.id, seed // len(splits), splits[seed % len(splits)])
+            for one in (family(chosen) for chosen in self.chosen)
+            for splits in [[split for split in SPLITS if split in one.splits]]
+            for seed in range(self.seeds)
+        ]
+
+
+def validate(plan: Plan, console: Console) -> int:
+    key = _key(plan)
+    plan.reports.mkdir(parents=True, exist_ok=True)
+    done = {result.job: result for result in _recorded(plan, key)} if plan.resume else {}
+    wanted = plan.jobs()
+    results = [done[job] for job in wanted if job in done]
+    left = [job for job in wanted if job not in done]
+    with plan.record.open("a" if plan.resume else "w") as record, _bar(console) as bar:
+        shown = bar.add_task("validating", total=len(wanted), completed=len(results))
+        for result in _worked_off(plan, left):
+            record.write(result.as_line(key) + "\n")
+            record.flush()
+            results.append(result)
+            bar.update(shown, advance=1, description=result.job.family)
+    summaries = [Summary.of(chosen, [one for one in results if one.job.family == chosen]) for chosen in plan.chosen]
+    show(console, summaries)
+    page = write_page(plan.reports / "validate.html", summaries, plan.world)
+    console.print(f"[dim]{page}[/dim]")
+    return 0 if all(summary.passed for summary in summaries) else 1
+
+
+def plan_for(
+    var: Path, chosen: Iterable[str], seeds: int, world: str, *, resume: bool, processes: int | None = None
+) -> Plan:
+    known = families()
+    named = tuple(chosen) or tuple(known)
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise BadSetting(f"no family is called {', '.join(unknown)}; there are {', '.join(known)}")
+    if seeds < 1:
+        raise BadSetting("--seeds must be at least 1")
+    lacking = [f"{product}-{world}" for product in _products(named) if not _world(var, product, world).exists()]
+    if lacking:
+        raise BadSetting(f"no world file {', '.join(lacking)} in {var / 'worlds'}: run make worlds")
+    return Plan(var, world, named, seeds, resume, processes or min(os.cpu_count() or 1, 2))
+
+
+_place: Household | None = None
+
+
+def _enter(var: Path, products: tuple[str, ...], world: str) -> None:
+    global _place  # noqa: PLW0603 - one house per worker process, for as long as it lives
+    _place = Household(var, products, world)
+
+
+def _work(job: Job, world: str) -> Result:
+    assert _place is not None, "the worker has entered its house"
+    trial = Trial(Place(_place, world, job.split), family(job.family), job.seed)
+    kept = tried(trial)
+    try:
+        return Result(job, tuple(kept), chance_reward(trial))
+    except DayshiftError as error:
+        broken = Kept("chance_is_judged", held=False, because=f"{type(error).__name__}: {error}")
+        return Result(job, (*kept, broken), None)
+
+
+def _worked_off(plan: Plan, jobs: list[Job]) -> Iterator[Result]:
+    if not jobs:
+        return
+    start = (plan.var, _products(plan.chosen), plan.world)
+    with ProcessPoolExecutor(plan.processes, get_context("spawn"), initializer=_enter, initargs=start) as pool:
+        for done in as_completed([pool.submit(_work, job, plan.world) for job in jobs]):
+            yield done.result()
+
+
+def _recorded(plan: Plan, key: str) -> Iterator[Result]:
+    """Results that were good and still count; what failed is tried again."""
+    if not plan.record.exists():
+        return
+    for line in plan.record.read_text().splitlines():
+        try:
+            said = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        result = Result.of(said) if said["key"] == key else None
+        if result is not None and all(kept.held for kept in result.kept):
+            yield result
+
+
+def _key(plan: Plan) -> str:
+    """Changes with the worlds and with everything that judges."""
+    digest = hashlib.sha256()
+    for product in _products(plan.chosen):
+        digest.update(_world(plan.var, product, plan.world).read_bytes())
+    for source in _SOURCES:
+        for path in sorted((_ROOT / source).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _products(chosen: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({product for name in chosen for product in family(name).products}))
+
+
+def _world(var: Path, product: str, world: str) -> Path:
+    return var / "worlds" / f"{product}-{world}.sqlite"
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description:30.30}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console)
