@@ -1,7 +1,7 @@
 """One episode, from the brief to the verdict.
 
-    python -m services up            # in another terminal
-    python examples/quickstart.py
+python -m services up            # in another terminal
+python examples/quickstart.py
 """
 
 import dayshift

@@ -200,7 +200,8 @@ def _prepared(settings: Settings, home: Path) -> Path:
 def _built(settings: Settings) -> None:
     if all(any(settings.worlds_folder.glob(f"{name}-*.sqlite")) for name in catalog.names()):
         return
-    subprocess.run([sys.executable, "-m", "fixtures", "build", "small", "standard"], check=True)
+    building = [sys.executable, "-m", "fixtures", "--var", str(settings.var), "build", "small", "standard"]
+    subprocess.run(building, check=True)  # noqa: S603 - our own program
 
 
 def _preferred_world(address: Address) -> str:

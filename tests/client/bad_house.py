@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from dayshift.connection import Address
@@ -40,6 +41,8 @@ class BadHouse:
     raw_submit: bytes | None = None
 
     def start(self) -> None:
+        # Written before anybody waits for it: describing a whole product takes a while.
+        _document()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
@@ -94,7 +97,7 @@ class BadHouse:
         if path.startswith("/crm/"):
             return self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if path.endswith("/openapi.json"):
-            return answer(body=json.dumps(create_api(catalog.product("crm")).openapi()).encode())
+            return answer(body=_document())
         routes: dict[str, Callable[[], bytes]] = {
             "/v1/episodes": self._opened,
             "/v1/episodes/e1/submit": lambda: self.raw_submit or _told(self.verdict),
@@ -140,6 +143,11 @@ class BadHouse:
             for number, fault in self.planned.items()
         ]
         return _told(Trajectory(episode_id="e1", steps=steps))
+
+
+@cache
+def _document() -> bytes:
+    return json.dumps(create_api(catalog.product("crm")).openapi()).encode()
 
 
 def _told(message: Any) -> bytes:

@@ -44,10 +44,9 @@ def test_the_same_seed_and_calls_give_the_same_everything() -> None:
     env = make()
 
     def played() -> list[Any]:
-        turns: list[Any] = [env.reset(seed=11)]
-        for call in (dayshift.call("crm.contacts.list", limit=2), dayshift.call("nonsense"), dayshift.call("submit")):
-            turns.append(env.step(call))
-        return turns
+        first = env.reset(seed=11)
+        calls = (dayshift.call("crm.contacts.list", limit=2), dayshift.call("nonsense"), dayshift.call("submit"))
+        return [first, *(env.step(call) for call in calls)]
 
     first, second = played(), played()
 

@@ -39,7 +39,9 @@ FORMS: dict[str, Any] = {
                 "operationId": "pay.batch",
                 "requestBody": {
                     "required": True,
-                    "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/A"}}}},
+                    "content": {
+                        "application/json": {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/A"}}}
+                    },
                 },
             }
         },
@@ -47,7 +49,9 @@ FORMS: dict[str, Any] = {
             "put": {
                 "operationId": "pay.clash",
                 "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}],
-                "requestBody": {"content": {"application/json": {"schema": {"properties": {"id": {"type": "integer"}}}}}},
+                "requestBody": {
+                    "content": {"application/json": {"schema": {"properties": {"id": {"type": "integer"}}}}}
+                },
             }
         },
         "/v1/files": {
@@ -126,7 +130,10 @@ def test_every_sampled_call_can_be_written(crm: Catalogue, forms: Catalogue) -> 
 
 def test_path_query_and_body_find_their_places(crm: Catalogue) -> None:
     update = write(crm["crm.contacts.update"], {"contactId": "a/b c", "properties": {"phone": "☎"}})
-    listed = write(crm["crm.contacts.list"], {"limit": 3, "archived": None} if "archived" in crm["crm.contacts.list"].by_name else {"limit": 3})
+    listed = write(
+        crm["crm.contacts.list"],
+        {"limit": 3, "archived": None} if "archived" in crm["crm.contacts.list"].by_name else {"limit": 3},
+    )
 
     assert update.target == "/crm/v3/objects/contacts/a%2Fb%20c"
     assert json.loads(update.content) == {"properties": {"phone": "☎"}}
@@ -137,7 +144,14 @@ def test_path_query_and_body_find_their_places(crm: Catalogue) -> None:
 def test_forms_use_brackets_lists_repeat_and_headers_travel(forms: Catalogue) -> None:
     written = write(
         forms["pay.charges.update"],
-        {"id": "ch_1", "expand": ["a", "b"], "X-Account": "acct", "metadata": {"k": "v w"}, "items": [{"q": 2}], "live": True},
+        {
+            "id": "ch_1",
+            "expand": ["a", "b"],
+            "X-Account": "acct",
+            "metadata": {"k": "v w"},
+            "items": [{"q": 2}],
+            "live": True,
+        },
     )
 
     assert written.target == "/v1/charges/ch_1?expand=a&expand=b"

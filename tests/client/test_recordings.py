@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import dayshift
@@ -90,7 +91,11 @@ def test_the_tables_say_the_same_as_the_lines(folder: Path) -> None:
     assert len(steps) == sum(len(one.steps) for one in recorded.values())
     for row in steps:
         step = recorded[row["episode_id"]].steps[row["number"] - 1]
-        assert (row["answer"], json.loads(row["arguments"]), row["revision"]) == (step.answer, step.arguments, step.revision)
+        assert (row["answer"], json.loads(row["arguments"]), row["revision"]) == (
+            step.answer,
+            step.arguments,
+            step.revision,
+        )
 
 
 def test_a_line_torn_by_a_crash_loses_itself_alone(folder: Path) -> None:
@@ -156,8 +161,10 @@ def test_the_report_adds_up(folder: Path) -> None:
     assert summary.endings == {"passed": 4, "failed": 8, "quarantined": 1}
     assert summary.failures == {"passed": 4, "agent: harm done": 4, "agent: did nothing": 4, "harness: StaleRead": 1}
     assert sum(summary.rewards.counts) == 12
-    assert {row.policy: row.mean_reward for row in summary.rows} == {"diligent": 1.0, "careless": 0.8, "do_nothing": 0.0}
-    assert summary.components == {"RecordHasValues": (8 / 12, 12)}
+    means = {row.policy: row.mean_reward for row in summary.rows}
+    assert means["diligent"] > means["careless"] > means["do_nothing"] == 0.0
+    assert summary.mean_reward == fmean(one.reward for one in load(folder))
+    assert summary.components["RecordHasValues"] == (8 / 12, 12)
     assert summary.failure_rate == 1 / 13 > 0.05
     assert "7.69% (1 of 13), ABOVE the 5% line" in text
     assert not summary.trustworthy

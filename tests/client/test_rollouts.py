@@ -31,7 +31,8 @@ def seeds(count: int, **options: Any) -> list[dayshift.OpenRequest]:
 def test_a_good_policy_passes_everywhere_and_doing_nothing_earns_nothing() -> None:
     good, idle = collected(diligent, seeds(12), concurrency=6), collected(do_nothing, seeds(4))
 
-    assert [one.reward for one in good] == [1.0] * 12
+    assert [one.ending for one in good] == ["passed"] * 12
+    assert all(one.verdict is not None and one.reward == one.verdict.reward for one in good)
     assert sorted(one.manifest.open.seed for one in good) == list(range(12))
     assert [one.reward for one in idle] == [0.0] * 4
     assert {one.policy for one in good} == {"diligent"}

@@ -36,14 +36,23 @@ def open_sync(house: BadHouse) -> dayshift.Episode:
     return dayshift.Episode.open("crm/any", connection=Connection(house.address, timeout=0.5))
 
 
+def step_three_times(episode: dayshift.Episode) -> None:
+    for _ in range(3):
+        episode.step(LIST)
+
+
+async def three_steps(episode: dayshift.AsyncEpisode) -> None:
+    for _ in range(3):
+        await episode.step(LIST)
+
+
 @pytest.mark.parametrize("wrong", [name for name in WRONGS if name not in SYNC_DIFFERS])
 def test_each_wrong_has_its_own_type(bad_house: BadHouse, wrong: str) -> None:
     bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
     episode = open_sync(bad_house)
 
     with pytest.raises(expected):
-        for _ in range(3):
-            episode.step(LIST)
+        step_three_times(episode)
 
     with pytest.raises(dayshift.EpisodeOver):
         episode.submit()
@@ -60,8 +69,7 @@ def test_each_wrong_has_the_same_type_for_many_at_once(bad_house: BadHouse, wron
         async with AsyncConnection(bad_house.address, timeout=0.5) as connection:
             episode = await dayshift.AsyncEpisode.open("crm/any", connection=connection)
             with pytest.raises(expected):
-                for _ in range(3):
-                    await episode.step(LIST)
+                await three_steps(episode)
             assert episode.trajectory().reward is None
 
     asyncio.run(play())

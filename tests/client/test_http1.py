@@ -1,0 +1,246 @@
+"""The lean connection pool: answers in any pieces, connections bounded, nothing mistaken for an answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+import pytest
+from dayshift.errors import StepTimeout, Unreachable, WireMismatch
+from dayshift.flow import Incoming, Outgoing
+from dayshift.http1 import IDLE_SECONDS, Answer, Pool
+from hypothesis import given
+from hypothesis import strategies as st
+
+COUNTED = b"HTTP/1.1 200 OK\r\nX-Data-Revision: 7\r\ncontent-length: 11\r\n\r\nhello there"
+CHUNKED = b"HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=1\r\n there\r\n0\r\n\r\n"
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
+EMPTY = b"HTTP/1.1 204 No Content\r\nx-data-revision: 8\r\n\r\n"
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def fed(pieces: list[bytes], method: str = "GET") -> Answer:
+    answer = Answer(method)
+    for piece in pieces:
+        answer.feed(piece)
+    return answer
+
+
+@given(st.sampled_from([COUNTED, CHUNKED, INTERIM + COUNTED]), st.lists(st.integers(0, 130), max_size=6))
+def test_an_answer_is_the_same_in_whatever_pieces_it_comes(whole: bytes, cuts: list[int]) -> None:
+    edges = sorted({0, *(min(cut, len(whole)) for cut in cuts), len(whole)})
+
+    answer = fed([whole[start:end] for start, end in pairwise(edges)])
+
+    assert answer.is_whole
+    assert answer.incoming().content == b"hello there"
+
+
+@given(st.sampled_from([COUNTED, CHUNKED]), st.data())
+def test_an_answer_is_not_whole_before_its_end(whole: bytes, data: st.DataObject) -> None:
+    assert not fed([whole[: data.draw(st.integers(0, len(whole) - 1))]]).is_whole
+
+
+def test_header_names_are_in_lower_case() -> None:
+    assert fed([COUNTED]).incoming().headers["x-data-revision"] == "7"
+
+
+def test_no_content_and_head_need_no_length() -> None:
+    assert fed([EMPTY]).is_whole
+    assert fed([b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n"], "HEAD").is_whole
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"SSH-2.0-x\r\n\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n",
+        COUNTED + b"more",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"x" * 70_000,
+    ],
+)
+def test_what_is_not_http_is_not_guessed_at(nonsense: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        fed([nonsense])
+
+
+def served(talk: Talk, work: Callable[[str], Awaitable[None]]) -> None:
+    async def run() -> None:
+        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        async with server:
+            await work(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x")
+            # The other side notices the end a moment later.
+            await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+
+
+async def _quietly_read(reader: asyncio.StreamReader) -> bool:
+    try:
+        await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return False
+    return True
+
+
+class Counting:
+    """A server that answers, and counts who comes."""
+
+    def __init__(self, said: bytes = COUNTED, pause: float = 0.0) -> None:
+        self.said, self.pause = said, pause
+        self.connections = self.now = self.most = 0
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        while await _quietly_read(reader):
+            await asyncio.sleep(self.pause)
+            writer.write(self.said)
+        self.now -= 1
+        writer.close()
+
+
+def test_a_connection_is_used_again() -> None:
+    server = Counting()
+
+    async def work(url: str) -> None:
+        pool = Pool(4, 5)
+        for _ in range(10):
+            assert (await pool.send(Outgoing("GET", url, {}))).status == 200
+        await pool.close()
+
+    served(server, work)
+    assert server.connections == 1
+
+
+def test_never_more_connections_than_allowed_and_nobody_is_forgotten() -> None:
+    server = Counting(pause=0.002)
+
+    async def work(url: str) -> None:
+        pool = Pool(8, 5)
+        answers: list[Incoming] = await asyncio.gather(*(pool.send(Outgoing("GET", url, {})) for _ in range(200)))
+        assert [one.status for one in answers] == [200] * 200
+        await pool.close()
+
+    served(server, work)
+    assert server.most <= 8
+
+
+def test_a_server_that_says_close_is_taken_at_its_word() -> None:
+    server = Counting(COUNTED.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+
+    async def work(url: str) -> None:
+        pool = Pool(2, 5)
+        for _ in range(3):
+            await pool.send(Outgoing("GET", url, {}))
+        await pool.close()
+
+    served(server, work)
+    assert server.connections == 3
+
+
+def test_a_connection_that_was_idle_too_long_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Counting()
+    monkeypatch.setattr("dayshift.http1.IDLE_SECONDS", 0.01)
+    assert IDLE_SECONDS < 5
+
+    async def work(url: str) -> None:
+        pool = Pool(2, 5)
+        await pool.send(Outgoing("GET", url, {}))
+        await asyncio.sleep(0.05)
+        await pool.send(Outgoing("GET", url, {}))
+        await pool.close()
+
+    served(server, work)
+    assert server.connections == 2
+
+
+def test_a_late_answer_is_not_given_to_the_next_question() -> None:
+    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first = True
+        while await _quietly_read(reader):
+            await asyncio.sleep(0.3 if first else 0)
+            writer.write(COUNTED.replace(b"hello there", b"late answer" if first else b"right thing"))
+            first = False
+        writer.close()
+
+    async def work(url: str) -> None:
+        pool = Pool(1, 0.1)
+        with pytest.raises(StepTimeout):
+            await pool.send(Outgoing("GET", url, {}))
+        again = await pool.send(Outgoing("GET", url, {}, timeout=2))
+        # A new connection, whose own first answer this is.
+        assert again.content == b"late answer"
+        await pool.close()
+
+    served(late, work)
+
+
+def test_a_cancelled_question_gives_its_connection_up() -> None:
+    server = Counting(pause=0.2)
+
+    async def work(url: str) -> None:
+        pool = Pool(1, 5)
+        asking = asyncio.create_task(pool.send(Outgoing("GET", url, {})))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (await pool.send(Outgoing("GET", url, {}))).content == b"hello there"
+        await pool.close()
+
+    served(server, work)
+    assert server.connections == 2
+
+
+def test_half_an_answer_is_a_fault() -> None:
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _quietly_read(reader)
+        writer.write(COUNTED[:-3])
+        writer.close()
+
+    async def work(url: str) -> None:
+        pool = Pool(1, 5)
+        with pytest.raises(Unreachable, match="before its answer was whole"):
+            await pool.send(Outgoing("GET", url, {}))
+        await pool.close()
+
+    served(half, work)
+
+
+def test_an_answer_without_a_length_ends_with_its_connection() -> None:
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _quietly_read(reader)
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\nall of it")
+        writer.close()
+
+    async def work(url: str) -> None:
+        pool = Pool(1, 5)
+        assert (await pool.send(Outgoing("GET", url, {}))).content == b"all of it"
+        await pool.close()
+
+    served(plain, work)
+
+
+def test_nobody_there_is_unreachable_and_nonsense_is_a_mismatch() -> None:
+    async def nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _quietly_read(reader)
+        writer.write(b"220 mail.harrowgate ESMTP\r\n\r\n")
+        writer.close()
+
+    async def work(url: str) -> None:
+        pool = Pool(1, 5)
+        with pytest.raises(WireMismatch):
+            await pool.send(Outgoing("GET", url, {}))
+        with pytest.raises(Unreachable):
+            await pool.send(Outgoing("GET", "http://127.0.0.1:1/", {}))
+        with pytest.raises(Unreachable):
+            await pool.send(Outgoing("GET", "ftp://somewhere/", {}))
+        with pytest.raises(Unreachable, match="line break"):
+            await pool.send(Outgoing("GET", url, {"x": "a\r\nb: c"}))
+        await pool.close()
+
+    served(nonsense, work)

@@ -1,0 +1,111 @@
+"""The menu: concrete calls to choose from, described by what the agent can read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dayshift
+import gymnasium
+import numpy as np
+import pytest
+from dayshift.calls import SUBMIT
+from dayshift.errors import NoMenu
+from dayshift.features import FEATURES
+
+from tests.client.bad_house import BadHouse
+from tests.client.tricks import correction
+from tests.control.stack import TASK
+
+
+@pytest.fixture
+def menu(address: Any) -> Iterator[dayshift.Menu]:
+    made = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=TASK))
+    yield made
+    made.close()
+
+
+def test_each_step_offers_calls_and_the_end(menu: dayshift.Menu) -> None:
+    observation, _ = menu.reset(seed=1)
+
+    assert observation in menu.observation_space
+    assert sum(call.operation == SUBMIT for call in menu.calls) == 1
+    assert len(menu.calls) == observation["offered"].sum() <= menu.k
+    kinds = {call.operation.rpartition(".")[2] for call in menu.calls}
+    assert {"get", "update", "archive", "submit"} <= kinds
+
+
+def test_choosing_the_right_calls_earns_the_whole_reward(menu: dayshift.Menu) -> None:
+    menu.reset(seed=3)
+    right = str(correction(dayshift.OpenRequest(task=TASK, seed=3))[0])
+
+    menu.step([str(call) for call in menu.calls].index(right))
+    observation, reward, terminated, _, _ = menu.step([call.operation for call in menu.calls].index(SUBMIT))
+
+    assert (reward, terminated) == (1.0, True)
+    assert observation in menu.observation_space
+
+
+def test_the_good_call_stands_anywhere(menu: dayshift.Menu) -> None:
+    places = set()
+    for seed in range(12):
+        menu.reset(seed=seed)
+        right = str(correction(dayshift.OpenRequest(task=TASK, seed=seed))[0])
+        places.add([str(call) for call in menu.calls].index(right))
+
+    assert len(places) >= 5
+
+
+def test_the_same_seed_offers_the_same_in_the_same_order(menu: dayshift.Menu) -> None:
+    runs = []
+    for _ in range(2):
+        first, _ = menu.reset(seed=5)
+        calls = [str(call) for call in menu.calls]
+        second, *_ = menu.step(0)
+        runs.append((calls, first["features"].tolist(), second["features"].tolist()))
+
+    assert runs[0] == runs[1]
+
+
+def test_reading_a_record_is_reflected_in_the_features(menu: dayshift.Menu) -> None:
+    menu.reset(seed=3)
+    target = correction(dayshift.OpenRequest(task=TASK, seed=3))[0].arguments["contactId"]
+    read = next(
+        place for place, call in enumerate(menu.calls) if call == dayshift.call("crm.contacts.get", contactId=target)
+    )
+
+    observation, *_ = menu.step(read)
+
+    named = FEATURES.index("its record shares words with the brief")
+    about = {
+        str(call.arguments.get("contactId")): observation["features"][n][named] for n, call in enumerate(menu.calls)
+    }
+    assert about[target] == 1.0
+    assert all(value == 0.0 for contact, value in about.items() if contact != target)
+
+
+def test_an_empty_place_on_the_menu_is_a_wasted_step(address: Any) -> None:
+    menu = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=TASK), k=30)
+    observation, _ = menu.reset(seed=1)
+    empty = int(np.flatnonzero(observation["offered"] == 0)[0])
+
+    _, reward, terminated, _, info = menu.step(empty)
+
+    assert (reward, terminated, info["refused"]) == (0.0, False, True)
+    menu.close()
+
+
+def test_a_short_menu_still_ends_with_submit(address: Any) -> None:
+    menu = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=TASK), k=4)
+    menu.reset(seed=1)
+
+    assert len(menu.calls) == 4
+    assert SUBMIT in {call.operation for call in menu.calls}
+    menu.close()
+
+
+def test_a_task_without_a_menu_says_so(bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "any")
+    menu = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task="crm/any", control_url=bad_house.address.url))
+
+    with pytest.raises(NoMenu):
+        menu.reset(seed=1)
+    menu.close()
