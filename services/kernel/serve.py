@@ -23,7 +23,7 @@ from services.kernel.telemetry import Telemetry, start_logging
 _REAP_EVERY_SECONDS = 5.0
 _ANNOUNCE_EVERY_SECONDS = 2.0
 # A replica that neither the registry nor control has confirmed for this long serves nobody until one of them does.
-LEASE_SECONDS = 6.0
+LEASE_SECONDS = 15.0
 _log = logging.getLogger("dayshift.serve")
 
 
