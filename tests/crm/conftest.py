@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 import uvloop
+from hubspot import HubSpot
 
 from services.crm.product import product
 from services.kernel.config import Settings
@@ -100,3 +101,9 @@ def world(folder: Path) -> Iterator[World]:
     yield seen
     forks.close()
     template.close()
+
+
+@pytest.fixture
+def sdk(account: Account) -> HubSpot:
+    """The vendor's own client, unmodified, pointed at our port."""
+    return HubSpot(access_token=account.token, host=account.running.url)
