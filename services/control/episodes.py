@@ -20,6 +20,7 @@ from dayshift.wire import (
 )
 from pydantic import JsonValue
 
+from fixtures.tasks.family import Instance
 from fixtures.tasks.registry import UnknownTask, family
 from services.control import entries, outward
 from services.control.ledger import Ending, Ledger, Recorded
@@ -195,6 +196,7 @@ class Episodes:
                 "leased": live.leased,
                 "planted": planted.rows,
                 "counters": planted.counters,
+                "meanwhile": [] if instance is None else _edits(instance, product),
             },
         )
 
@@ -289,6 +291,14 @@ async def _asked(asking: Awaitable[dict[str, dict[str, Any]]]) -> dict[str, dict
         return await asking
     except HouseBroke as broke:
         raise NotNow(f"{broke}; submit or close the episode to have that recorded") from broke
+
+
+def _edits(instance: Instance, product: str) -> list[dict[str, Any]]:
+    return [
+        {"after_steps": edit.after_steps, "table": edit.table, "key": edit.row, "values": dict(edit.values)}
+        for edit in instance.meanwhile
+        if edit.product == product
+    ]
 
 
 def _family(task: str | None) -> Any:

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from services.kernel import credentials
+from services.kernel import colleagues, credentials
 from services.kernel.answers import Answer
 from services.kernel.dispatch import Dispatch
 from services.kernel.episodes import Episode, Episodes, KeptAnswer, Step
@@ -76,7 +76,7 @@ class AgentDoor:
 
     def _enter(self, scope: Scope) -> Episode:
         credential = credentials.presented(scope["headers"], self._product.forms)
-        episode = None if credential is None else self._episodes.by_credential(credential)
+        episode = None if credential is None else self._episodes.by_credential(credential, _address(scope))
         if episode is None:
             raise Unauthenticated
         return episode
@@ -122,6 +122,8 @@ class AgentDoor:
                 episode.remember(claim.key, KeptAnswer(claim.request, answer))
             answer = self._with_key(claim, answer, replayed=False)
         self._record(episode, scope, body, answer, fault, claim, time.perf_counter() - started)
+        if episode.meanwhile:
+            colleagues.write_due(episode.world, episode.meanwhile, episode.steps)
         if fault is None or fault.kind not in _CUT:
             return answer
         await asyncio.sleep(fault.seconds)
@@ -301,6 +303,11 @@ async def _send(answer: Answer, send: Send) -> None:
 
 def _header(scope: Scope, name: bytes) -> bytes | None:
     return next((value for key, value in scope["headers"] if key == name), None)
+
+
+def _address(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return None if client is None else str(client[0])
 
 
 def _operation(scope: Scope) -> str:

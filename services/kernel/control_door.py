@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from services.kernel import checks
 from services.kernel.answers import Json
 from services.kernel.changes import Change, net
+from services.kernel.colleagues import Edit
 from services.kernel.episodes import Episode, EpisodeExists, Episodes, Opening, Step, UnknownEpisode, UnknownWorld
 from services.kernel.product import Product
 from services.kernel.telemetry import Telemetry
@@ -33,6 +34,15 @@ class PlantedRow(Strict):
     row: dict[str, Any] | None
 
 
+class PlannedEdit(Strict):
+    """What a colleague will write into one row right after the agent's nth request."""
+
+    after_steps: int = Field(ge=1)
+    table: str
+    key: int | str
+    values: dict[str, Any]
+
+
 class OpenMessage(Strict):
     """Open an episode here, with its trouble planted."""
 
@@ -45,6 +55,7 @@ class OpenMessage(Strict):
     leased: bool = True
     planted: list[PlantedRow] = []
     counters: dict[str, int] = {}
+    meanwhile: list[PlannedEdit] = []
 
 
 class AdvanceMessage(Strict):
@@ -135,6 +146,9 @@ class House:
         for kind, used in message.counters.items():
             world.ids.reserve(kind, used)
         episode.planted = world.revision
+        episode.meanwhile = [
+            Edit(edit.after_steps, self.product.table(edit.table), edit.key, edit.values) for edit in message.meanwhile
+        ]
 
     async def advance(self, episode: Episode, to_ms: int) -> dict[str, Any]:
         async with episode.lock:
@@ -214,6 +228,7 @@ class House:
             "clock_ms": episode.world.clock.now_ms(),
             "broken": episode.broken,
             "faults": [{"kind": f.kind, "operation": f.operation, "seconds": f.seconds} for f in episode.faults],
+            "strangers": self.episodes.strangers.count(episode.id),
             "idle_seconds": self.episodes.idle(episode),
             "instance": self.instance,
         }

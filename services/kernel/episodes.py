@@ -9,10 +9,12 @@ from pathlib import Path
 
 from services.kernel import credentials
 from services.kernel.answers import Answer
+from services.kernel.colleagues import Edit
 from services.kernel.errors import Unavailable
 from services.kernel.faults import Fault, FaultPlan
 from services.kernel.forks import Fork, Forks
 from services.kernel.product import Product
+from services.kernel.strangers import Strangers
 from services.kernel.template import Template
 from services.kernel.world import World
 
@@ -90,6 +92,7 @@ class Episode:
     trajectory: list[Step] = field(default_factory=list)
     answers: dict[str, KeptAnswer] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    meanwhile: list[Edit] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -163,6 +166,7 @@ class Episodes:
         self._registered_until = float("inf")
         self._by_id: dict[str, Episode] = {}
         self._by_digest: dict[bytes, Episode] = {}
+        self.strangers = Strangers()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -186,7 +190,7 @@ class Episodes:
         """The registry or control has just confirmed that this process owns what it holds."""
         self._registered_until = self._now() + seconds
 
-    def by_credential(self, presented: str) -> Episode | None:
+    def by_credential(self, presented: str, address: str | None = None) -> Episode | None:
         now = self._now()
         if now > self._registered_until:
             # Paused or cut off: control may have ended these episodes, so nothing is served before we know.
@@ -194,7 +198,9 @@ class Episodes:
         digest = credentials.digest(presented)
         episode = self._by_digest.get(digest)
         if episode is None or not hmac.compare_digest(episode.digest, digest):
+            self.strangers.refused(digest, address)
             return None
+        self.strangers.served(episode.id, address)
         episode.touched = now
         return episode
 
@@ -210,6 +216,7 @@ class Episodes:
         episode.closed = True
         self._by_id.pop(episode.id)
         self._by_digest.pop(episode.digest)
+        self.strangers.ended(episode.id, episode.digest)
         self.product.closed(episode.world)
         self.worlds.named(episode.opening.world).give_back(episode.fork)
 
