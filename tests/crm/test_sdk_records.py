@@ -153,9 +153,12 @@ def test_batches_create_read_update_and_archive(sdk: HubSpot, kind: str) -> None
     assert created.status == updated.status == read.status == "COMPLETE"
     assert [one.properties[name] for one in read.results] == [value, value]
     assert read.results[0].properties_with_history[name][0].value == value
-    assert batch.read(
-        models.BatchReadInputSimplePublicObjectId(inputs=ids(*both), properties=[], properties_with_history=[])
-    ).num_errors == 1
+    assert (
+        batch.read(
+            models.BatchReadInputSimplePublicObjectId(inputs=ids(*both), properties=[], properties_with_history=[])
+        ).num_errors
+        == 1
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -261,9 +264,7 @@ def test_associations_come_with_a_record_when_asked_for(sdk: HubSpot) -> None:
 
 def test_a_record_is_created_together_with_its_associations(sdk: HubSpot) -> None:
     spec = contact_models.AssociationSpec(association_category="HUBSPOT_DEFINED", association_type_id=279)
-    tie = contact_models.PublicAssociationsForObject(
-        to=contact_models.PublicObjectId(id=str(COMPANIES)), types=[spec]
-    )
+    tie = contact_models.PublicAssociationsForObject(to=contact_models.PublicObjectId(id=str(COMPANIES)), types=[spec])
     created = sdk.crm.contacts.basic_api.create(
         contact_models.SimplePublicObjectInputForCreate(properties=NEW["contacts"], associations=[tie])
     )
@@ -298,7 +299,9 @@ def test_generic_batches_serve_type_ids(sdk: HubSpot) -> None:
     upserted = batch.upsert("0-1", models.BatchInputSimplePublicObjectBatchInputUpsert(inputs=[upsert]))
     read = batch.read(
         "0-2",
-        models.BatchReadInputSimplePublicObjectId(inputs=ids(created.id), properties=["city"], properties_with_history=[]),
+        models.BatchReadInputSimplePublicObjectId(
+            inputs=ids(created.id), properties=["city"], properties_with_history=[]
+        ),
     )
     batch.archive("0-2", models.BatchInputSimplePublicObjectId(inputs=ids(created.id)))
 

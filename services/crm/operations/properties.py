@@ -52,6 +52,8 @@ def create(world: World, kind: str, given: Mapping[str, Any]) -> Row:
             f"A property named '{given['name']}' already exists.", sub_category="Properties.PROPERTY_EXISTS"
         )
     _check(world, kind, given)
+    details = _details(given)
+    options = details.pop("options", [])
     row = defaults.property_row(
         kind,
         given["name"],
@@ -60,8 +62,9 @@ def create(world: World, kind: str, given: Mapping[str, Any]) -> Row:
         type=given["type"],
         field_type=given["fieldType"],
         group=given["groupName"],
-        **_details(given),
+        **details,
     )
+    row["definition"]["options"] = options
     world.save(property_definitions, row, "property.created")
     return _shown(row)
 
