@@ -183,27 +183,32 @@ class Ledger:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-_BEGIN = sa.insert(episodes)
+_BEGIN, _JUDGE, _KEEP, _STRIKE = map(sa.insert, (episodes, verdicts, trajectories, faults))
 _FAULT_KEYS = ("product", "kind", "operation")
+
+
+# Built once: building it costs more than running it.
+_CLOSING = (
+    sa.update(episodes)
+    .where(episodes.c.id == sa.bindparam("ended"), episodes.c.phase == EpisodePhase.OPEN.value)
+    .values({name: sa.bindparam(f"to_{name}") for name in ("phase", "steps", "clock", "revisions", "ended_at")})
+)
 
 
 def _end(connection: Connection, ending: Ending) -> bool:
     verdict = ending.verdict
-    closing = (
-        sa.update(episodes)
-        .where(episodes.c.id == ending.id, episodes.c.phase == EpisodePhase.OPEN.value)
-        .values(
-            phase=ending.phase.value,
-            steps=verdict.steps,
-            clock=verdict.clock,
-            revisions=orjson.dumps(ending.revisions).decode(),
-            ended_at=wall_ms(),
-        )
-    )
-    if connection.execute(closing).rowcount != 1:
+    closing = {
+        "ended": ending.id,
+        "to_phase": ending.phase.value,
+        "to_steps": verdict.steps,
+        "to_clock": verdict.clock,
+        "to_revisions": orjson.dumps(ending.revisions).decode(),
+        "to_ended_at": wall_ms(),
+    }
+    if connection.execute(_CLOSING, closing).rowcount != 1:
         return False
     connection.execute(
-        sa.insert(verdicts),
+        _JUDGE,
         {
             "episode_id": ending.id,
             "outcome": verdict.outcome,
@@ -215,12 +220,12 @@ def _end(connection: Connection, ending: Ending) -> bool:
         },
     )
     connection.execute(
-        sa.insert(trajectories),
+        _KEEP,
         {"episode_id": ending.id, "steps": _packed(ending.steps), "diff": _packed(ending.diff)},
     )
     struck = [{"episode_id": ending.id, **fault.model_dump(include=set(_FAULT_KEYS))} for fault in verdict.faults]
     if struck:
-        connection.execute(sa.insert(faults), struck)
+        connection.execute(_STRIKE, struck)
     return True
 
 
