@@ -1,16 +1,18 @@
-"""Train a small policy on a CPU: NumPy, REINFORCE with a baseline, a menu of concrete calls at each step.
+"""Train a small policy on a CPU: NumPy alone, a menu of concrete calls at each step.
 
     python examples/train_menu.py --seed 0 --minutes 2.5 --plot learning.png
 
-The policy is linear in the features of each candidate (see dayshift.features) and in pairs of them.
-It is trained on the train split and judged on held-out seeds of the validation split.
+The value of a candidate call is linear in its features (see dayshift.features) and in products of two of them.
+It is fitted by least squares to the returns of past attempts, and the policy is a softmax over it that cools down.
+Training sees the train split; the curve shows held-out seeds of the validation split.
 """
 
 import argparse
 import json
 import time
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +23,52 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[np.float64]]
 TASK = "crm/correct-contact"
 HELD_OUT = range(40)
-
-
-@dataclass
-class Policy:
-    """A softmax over the candidates on offer."""
-
-    weights: Array
-    chance: np.random.Generator
-    momentum: Array = field(init=False)
-    speed: Array = field(init=False)
-    updates: int = 0
-
-    def __post_init__(self) -> None:
-        self.momentum = np.zeros_like(self.weights)
-        self.speed = np.zeros_like(self.weights)
-
-    def probabilities(self, seen: Array) -> Array:
-        scores = seen @ self.weights
-        likely = np.exp(scores - scores.max())
-        return np.asarray(likely / likely.sum())
-
-    def choose(self, seen: Array, *, greedy: bool) -> int:
-        likely = self.probabilities(seen)
-        return int(likely.argmax()) if greedy else int(self.chance.choice(len(likely), p=likely))
-
-    def climb(self, gradient: Array, rate: float) -> None:
-        """One step of Adam, uphill."""
-        self.updates += 1
-        self.momentum = 0.9 * self.momentum + 0.1 * gradient
-        self.speed = 0.99 * self.speed + 0.01 * gradient**2
-        steady = self.momentum / (1 - 0.9**self.updates)
-        scale = np.sqrt(self.speed / (1 - 0.99**self.updates)) + 1e-8
-        self.weights = self.weights + rate * steady / scale
+LONGEST = 8
+DISCOUNT = 0.98
+REMEMBERED = 6000
+HOT, COLD, COOLING_EPISODES = 0.5, 0.03, 800
+RIDGE = 1.0
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What was on offer, what was taken, and what it earned."""
+    """The calls that were made, as features, and what they earned."""
 
-    moves: list[tuple[Array, int]]
+    moves: list[Array]
     reward: float
+
+    def returns(self) -> list[float]:
+        """Sooner is better: what is left of the reward, seen from each move."""
+        return [self.reward * DISCOUNT ** (len(self.moves) - 1 - place) for place in range(len(self.moves))]
+
+
+class Policy:
+    """A softmax over the estimated value of each candidate on offer."""
+
+    def __init__(self, width: int, seed: int) -> None:
+        self.weights: Array = np.zeros(width)
+        self.temperature = float("inf")
+        self._chance = np.random.default_rng(seed)
+        self._past: deque[tuple[Array, float]] = deque(maxlen=REMEMBERED)
+
+    def choose(self, seen: Array, *, greedy: bool) -> int:
+        values = seen @ self.weights
+        if greedy:
+            return int(values.argmax())
+        likely = np.exp((values - values.max()) / self.temperature)
+        return int(self._chance.choice(len(seen), p=likely / likely.sum()))
+
+    def draw_seed(self) -> int:
+        return int(self._chance.integers(2**31))
+
+    def learn(self, attempts: list[Attempt], episodes: int) -> None:
+        for one in attempts:
+            self._past.extend(zip(one.moves, one.returns(), strict=True))
+        moves = np.array([move for move, _ in self._past])
+        returns = np.array([value for _, value in self._past])
+        self.weights = np.linalg.solve(moves.T @ moves + RIDGE * np.eye(moves.shape[1]), moves.T @ returns)
+        share = min(1.0, episodes / COOLING_EPISODES)
+        self.temperature = HOT * (COLD / HOT) ** share
 
 
 def crossed(observation: dict[str, Any]) -> Array:
@@ -71,15 +78,15 @@ def crossed(observation: dict[str, Any]) -> Array:
     return np.asarray(features[:, left] * features[:, right])
 
 
-def attempt(env: Any, policy: Policy, seed: int, split: str, *, greedy: bool, longest: int = 8) -> Attempt:
+def attempt(env: Any, policy: Policy, seed: int, split: str, *, greedy: bool) -> Attempt:
     observation, _ = env.reset(seed=seed, options={"split": split})
-    moves: list[tuple[Array, int]] = []
+    moves: list[Array] = []
     reward, over = 0.0, False
     while not over:
         seen = crossed(observation)
         # A learner that never submits learns nothing: after a few calls the only choice is to be judged.
-        chosen = policy.choose(seen, greedy=greedy) if len(moves) < longest else submit_place(env)
-        moves.append((seen, chosen))
+        chosen = policy.choose(seen, greedy=greedy) if len(moves) < LONGEST else submit_place(env)
+        moves.append(seen[chosen])
         observation, reward, terminated, truncated, _ = env.step(chosen)
         over = terminated or truncated
     return Attempt(moves, float(reward))
@@ -89,32 +96,17 @@ def submit_place(env: Any) -> int:
     return next(place for place, call in enumerate(env.calls) if call.operation == "submit")
 
 
-def learn(policy: Policy, batch: list[Attempt], rate: float = 0.03) -> None:
-    rewards = np.array([one.reward for one in batch])
-    advantages = (rewards - rewards.mean()) / (rewards.std() + 1e-6)
-    gradient = np.zeros_like(policy.weights)
-    for one, advantage in zip(batch, advantages, strict=True):
-        for seen, chosen in one.moves:
-            likely = policy.probabilities(seen)
-            gradient += advantage * (seen[chosen] - likely @ seen)
-            # A little entropy keeps it curious.
-            gradient -= 0.01 * ((likely * np.log(likely + 1e-12)) @ (seen - likely @ seen))
-    policy.climb(gradient / len(batch), rate)
-
-
 def judged(env: Any, policy: Policy, *, greedy: bool) -> float:
     return float(np.mean([attempt(env, policy, seed, "validation", greedy=greedy).reward for seed in HELD_OUT]))
 
 
-def train(env: Any, seed: int, seconds: float, batch: int = 24) -> Iterator[dict[str, float]]:
-    chance = np.random.default_rng(seed)
-    policy = Policy(np.zeros(crossed(env.reset(seed=0)[0]).shape[1]), chance)
+def train(env: Any, seed: int, seconds: float, batch: int = 25) -> Iterator[dict[str, float]]:
+    policy = Policy(crossed(env.reset(seed=0)[0]).shape[1], seed)
     started = time.perf_counter()
-    episodes = 0
     yield {"episodes": 0, "seconds": 0.0, "reward": judged(env, policy, greedy=False)}
+    episodes = 0
     while time.perf_counter() - started < seconds:
-        tries = [attempt(env, policy, int(chance.integers(2**31)), "train", greedy=False) for _ in range(batch)]
-        learn(policy, tries)
+        policy.learn([attempt(env, policy, policy.draw_seed(), "train", greedy=False) for _ in range(batch)], episodes)
         episodes += batch
         if episodes % (batch * 8) == 0:
             reward = judged(env, policy, greedy=True)
