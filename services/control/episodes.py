@@ -141,7 +141,7 @@ class Episodes:
                 return await self._verdict(live.id)
             if live.ending is None:
                 said = await live.close_quietly(without)
-                cause = broken_in(said)
+                cause = broken_in(said) or (None if ours else live.silent_in(said))
                 live.ending = entries.unjudged(live, cause or because, said, ours=ours or cause is not None)
             return await self._settle(live, live.ending)
 

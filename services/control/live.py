@@ -71,6 +71,10 @@ class Live:
         said = await asyncio.gather(*asked.values())
         return {name: farewell for name, farewell in zip(asked, said, strict=True) if farewell is not None}
 
+    def silent_in(self, said: Mapping[str, Any]) -> str | None:
+        """The cause, where a product that holds this episode said no farewell: a trainer may close before we notice."""
+        return next((died(product) for product in self.owners if product not in said), None)
+
     async def _farewell(self, owner: Owner) -> dict[str, Any] | None:
         try:
             farewell: dict[str, Any] = await owner.door.post(self.path + "/close")
