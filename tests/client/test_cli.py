@@ -8,8 +8,11 @@ import dayshift
 import pytest
 from dayshift.cli import main
 from dayshift.connection import Address
-from dayshift.play import completions, describe, parse_line, play
+from dayshift.play import completions, describe, parse_line, play, prompt
 from dayshift.recorder import SCORED
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
 from tests.client.tricks import correction, diligent
 from tests.control.stack import PLAYGROUND, TASK, Stack
@@ -158,3 +161,24 @@ def test_completion_offers_operations_then_arguments() -> None:
         assert "crm.contacts.update" in first
         assert then == [("properties=", "pro")]
         assert completions(episode.operations, "nothing here") == []
+
+
+def test_the_prompt_reads_what_is_typed_into_a_terminal() -> None:
+    with (
+        dayshift.Episode.open(None) as episode,
+        create_pipe_input() as typed,
+        create_app_session(input=typed, output=DummyOutput()),
+    ):
+        typed.send_text("crm.contacts.list limit=1\n")
+
+        assert prompt(episode.operations)() == "crm.contacts.list limit=1"
+
+
+def test_a_watched_rollout_shows_a_bar_with_its_tally(capsys: pytest.CaptureFixture[str]) -> None:
+    async def watch() -> None:
+        async for _ in dayshift.rollouts(diligent, list(dayshift.tasks(TASK, seeds=range(2))), progress=True):
+            pass
+
+    asyncio.run(watch())
+
+    assert "2/2" in capsys.readouterr().err

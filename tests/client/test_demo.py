@@ -1,0 +1,47 @@
+"""make demo, as a newcomer runs it."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(folder: Path, *arguments: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")}
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=_ROOT,
+        env={**kept, "DAYSHIFT_VAR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_demo_shows_three_policies_writes_its_page_and_leaves_nothing_running(tmp_path: Path) -> None:
+    run(tmp_path, "fixtures", "--var", str(tmp_path), "build", "small")
+
+    said = run(tmp_path, "services.demo", "--episodes", "1")
+
+    rows = {
+        line.split()[0]: line.split() for line in said.splitlines() if re.match(r"(oracle|choose|do_no)\S* +\S+/", line)
+    }
+    assert set(rows) == {"oracle", "choose_at_random", "do_nothing"}
+    assert rows["oracle"][6] == "+1.000"
+    assert rows["do_nothing"][6] == "+0.000"
+    assert "environment failure rate 0.00%" in said
+    assert (tmp_path / "demo" / "report.html").read_text().startswith("<!doctype html>")
+    assert str(tmp_path / "demo" / "report.html") in said
+    with socket.socket() as probe:
+        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", said)[0])
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
