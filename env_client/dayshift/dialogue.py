@@ -33,6 +33,8 @@ from dayshift.wire import Opened, OpenRequest, SubmitRequest, Verdict, WaitReque
 
 REVISION_HEADER = "x-data-revision"
 _CUT_BY_PLAN = frozenset({"dropped_connection", "timeout_after_commit"})
+# Not JSON, too large, or not what the wire takes: the agent's doing, and the episode goes on.
+_ANSWER_NOT_TAKEN = frozenset({400, 413, 422})
 _NO_ANSWER = b"The connection was closed before an answer came."
 
 
@@ -129,7 +131,7 @@ class Dialogue:
         try:
             verdict = yield from self.control.submit(self.opened.episode_id, submission)
         except ControlRefused as refused:
-            if refused.status == 422:
+            if refused.status in _ANSWER_NOT_TAKEN:
                 raise BadArguments(refused.problem.message) from refused
             raise EpisodeLost(f"control gives no verdict: {refused.problem.message}") from refused
         self._check_verdict(verdict)
@@ -279,6 +281,11 @@ def _hours(call: Call) -> float:
 
 def _submission(answer: Any) -> SubmitRequest:
     try:
-        return SubmitRequest(answer=answer)
+        submission = SubmitRequest(answer=answer)
+        submission.model_dump_json()
     except ValidationError as error:
         raise BadArguments(f"an answer is a JSON value: {error.errors()[0]['msg']}") from error
+    except ValueError as error:
+        # Half of a surrogate pair, as a model may write it, is text that no wire can carry.
+        raise BadArguments(f"an answer is a JSON value: {error}") from error
+    return submission
