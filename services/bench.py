@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random  # noqa: TID251 - a load generator, not a world; seeded
@@ -35,6 +36,7 @@ from services.kernel.world import World
 _DOOR_TOKEN = "bench-door"  # noqa: S105 - a loopback process that lives for a minute
 _CREDENTIAL = "bench-credential"
 _CONNECTIONS = 8
+Requests = Iterator[bytes]
 _EMPTY = b'{"status":"ok"}'
 
 
@@ -105,7 +107,7 @@ def proportional_mb(pid: int) -> float:
     return int(rollup.split("Pss:")[1].split()[0]) / 1e3
 
 
-async def measure(name: str, port: int, pid: int, requests: list[bytes], seconds: float, bar: float | None) -> Measured:
+async def measure(name: str, port: int, pid: int, requests: Requests, seconds: float, bar: float | None) -> Measured:
     await _drive(port, requests, seconds / 4)
     cpu, began = cpu_seconds(pid), time.perf_counter()
     done = await _drive(port, requests, seconds)
@@ -113,18 +115,18 @@ async def measure(name: str, port: int, pid: int, requests: list[bytes], seconds
     return Measured(name, done / spent, (cpu_seconds(pid) - cpu) / done * 1e6, bar)
 
 
-async def _drive(port: int, requests: list[bytes], seconds: float) -> int:
+async def _drive(port: int, requests: Requests, seconds: float) -> int:
     until = time.perf_counter() + seconds
-    counts = await asyncio.gather(*(_connection(port, requests, lane, until) for lane in range(_CONNECTIONS)))
+    counts = await asyncio.gather(*(_connection(port, requests, until) for _ in range(_CONNECTIONS)))
     return sum(counts)
 
 
-async def _connection(port: int, requests: list[bytes], lane: int, until: float) -> int:
+async def _connection(port: int, requests: Requests, until: float) -> int:
     """Raw sockets: the generator must not be what is measured."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     done = 0
     while time.perf_counter() < until:
-        writer.write(requests[(done * _CONNECTIONS + lane) % len(requests)])
+        writer.write(next(requests))
         head = await reader.readuntil(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 2"):
             raise RuntimeError(f"the subject answered {head[:60]!r}")
@@ -144,17 +146,15 @@ def wire(method: str, path: str, body: object = None) -> bytes:
     return head.encode() + b"\r\n" + content
 
 
-def requests_of(call: BenchCall, world: World, count: int = 4000) -> list[bytes]:
+def requests_of(call: BenchCall, world: World) -> Requests:
+    """Without end and without a repetition of `{n}`: what may exist only once is created only once."""
     ids = [row[0] for row in world.rows(call.ids)] if call.ids else [0]
     if not ids:
         raise RuntimeError(f"the world has no row for {call.ids}")
-    drawn = random.Random(7)  # noqa: S311 - a load generator
-    drawn.shuffle(ids)
-    made = []
-    for n in range(count):
+    random.Random(7).shuffle(ids)  # noqa: S311 - a load generator
+    for n in itertools.count():
         path = call.path.replace("{id}", str(ids[n % len(ids)])).replace("{n}", str(n))
-        made.append(wire(call.method, path, _filled(call.body, call.many, ids, n)))
-    return made
+        yield wire(call.method, path, _filled(call.body, call.many, ids, n))
 
 
 def _filled(body: Any, many: int, ids: list[Any], n: int) -> Any:
@@ -217,21 +217,21 @@ def _touched(row: Row) -> Row:
 # --- the run --------------------------------------------------------------------------------------------------------
 
 
-def run(var: Path, world: str, seconds: float) -> None:
+def run(products: list[Product], var: Path, world: str, seconds: float) -> None:
     console = Console()
     measured = list(_empty_rows(seconds))
     base = measured[1].cpu_us
-    for product in catalog.products().values():
+    for product in products:
         measured += _product_rows(product, var, world, seconds)
     _print_requests(console, measured, base, world)
-    _print_forks(console, var, world)
+    _print_forks(console, products, var, world)
 
 
 def _empty_rows(seconds: float) -> Iterator[Measured]:
     port = _free_ports()
     with process("empty", str(port), port=port + 1) as pid:
         for name, at in (("(a) bare ASGI", port), ("(b) empty FastAPI", port + 1)):
-            yield uvloop.run(measure(name, at, pid, [wire("GET", "/")], seconds, None))
+            yield uvloop.run(measure(name, at, pid, itertools.repeat(wire("GET", "/")), seconds, None))
 
 
 def _product_rows(product: Product, var: Path, world: str, seconds: float) -> Iterator[Measured]:
@@ -269,16 +269,16 @@ def _print_requests(console: Console, measured: list[Measured], base: float, wor
     console.print(table)
 
 
-def _print_forks(console: Console, var: Path, world: str) -> None:
+def _print_forks(console: Console, products: list[Product], var: Path, world: str) -> None:
     table = Table(title=f"forks of world {world!r}")
     for heading in ("product", "forks", "fork ms (≤ 1)", "reset ms (≤ 0.2)", "MB each after 20 operations (≤ 0.5)"):
         table.add_column(heading, justify="left" if heading == "product" else "right")
-    for name in catalog.names():
+    for product in products:
         for count in (1, 100, 1000):
-            arguments = [sys.executable, "-m", "services.bench", "forks", name, str(var), world, str(count)]
+            arguments = [sys.executable, "-m", "services.bench", "forks", product.name, str(var), world, str(count)]
             printed = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own module
             fork_ms, reset_ms, each_mb = json.loads(printed)
-            table.add_row(name, str(count), f"{fork_ms:.2f}", f"{reset_ms:.3f}", f"{each_mb:.3f}")
+            table.add_row(product.name, str(count), f"{fork_ms:.2f}", f"{reset_ms:.3f}", f"{each_mb:.3f}")
     console.print(table)
 
 
@@ -312,6 +312,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m services.bench", description=__doc__)
     parser.add_argument("--world", default="standard")
     parser.add_argument("--seconds", type=float, default=3.0, help="per subject")
+    parser.add_argument("--product", action="append", choices=catalog.names(), help="only this one; may be repeated")
     subjects = parser.add_subparsers(dest="subject")
     subjects.add_parser("empty").add_argument("port", type=int)
     product = subjects.add_parser("product")
@@ -329,7 +330,8 @@ def main() -> None:
         case "forks":
             print(json.dumps(measure_forks(catalog.product(asked.name), asked.var, asked.in_world, asked.count)))
         case _:
-            run(Settings.from_environment().var, asked.world, asked.seconds)
+            chosen = [catalog.product(name) for name in asked.product or catalog.names()]
+            run(chosen, Settings.from_environment().var, asked.world, asked.seconds)
 
 
 if __name__ == "__main__":
