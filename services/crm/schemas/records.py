@@ -1,8 +1,8 @@
 """Bodies of records of every type."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from services.crm.schemas.shared import (
     BatchOut,
@@ -144,9 +144,9 @@ class SortIn(In):
     direction: Literal["ASCENDING", "DESCENDING"] = "ASCENDING"
 
 
-def _offset(value: Any) -> Any:
-    """The cursor comes back as it went out, as text; a number is taken too."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+# The cursor comes back as it went out, as text; a number is taken too.
+_OffsetText = Annotated[str, Field(pattern=r"^[0-9]{0,9}$")]
+_OffsetNumber = Annotated[int, Field(strict=True, ge=0, le=999_999_999)]
 
 
 class SearchIn(In):
@@ -162,9 +162,7 @@ class SearchIn(In):
     )
     properties: list[Name] | None = Field(default=None, max_length=500, description="Properties to return.")
     limit: Annotated[int, Field(strict=True, ge=0, le=200)] = Field(default=10, description="Records on a page.")
-    after: Annotated[str | int | None, BeforeValidator(_offset), Field(pattern=r"^\d{0,9}$")] = Field(
-        default=None, description="paging.next.after of the page before."
-    )
+    after: _OffsetText | _OffsetNumber | None = Field(default=None, description="paging.next.after of the page before.")
 
 
 class ValueOut(Out):
