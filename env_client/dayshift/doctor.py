@@ -9,7 +9,7 @@ from dayshift.episode import Episode
 from dayshift.errors import DayshiftError, HarnessFault
 from dayshift.replay import Difference, verify
 from dayshift.trajectory import Trajectory, versions
-from dayshift.wire import Health, OpenRequest
+from dayshift.wire import WIRE_VERSION, Health, OpenRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ def examine(connection: Connection) -> Iterator[Diagnosis]:
     yield health[0]
     if health[1] is None:
         return
+    yield _wire(health[1])
     token = _token(connection)
     yield token
     yield from _products(health[1])
@@ -47,6 +48,12 @@ def _health(connection: Connection) -> tuple[Diagnosis, Health | None]:
     state = f"{url} is {health.status}; ledger {health.ledger}, registry {health.registry}"
     well = health.ledger == "ok" and health.registry == "ok"
     return Diagnosis("control", well=well, found=state, remedy="see what /health says is down"), health
+
+
+def _wire(health: Health) -> Diagnosis:
+    found = f"the stack speaks version {health.wire}, this client version {WIRE_VERSION}"
+    remedy = "install the env_client that came with the stack"
+    return Diagnosis("wire", well=health.wire == WIRE_VERSION, found=found, remedy=remedy)
 
 
 def _token(connection: Connection) -> Diagnosis:

@@ -7,7 +7,7 @@ import asyncio
 import ssl
 from collections import deque
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from dayshift.errors import HarnessFault, StepTimeout, Unreachable, WireMismatch
 from dayshift.flow import Incoming, Outgoing
@@ -69,7 +69,7 @@ class Pool:
 
     async def _opened(self, origin: Origin, timeout: float) -> "_Line":
         loop = asyncio.get_running_loop()
-        secure = ssl.create_default_context() if origin.is_secure else None
+        secure = _trusted() if origin.is_secure else None
         try:
             async with asyncio.timeout(timeout):
                 _, line = await loop.create_connection(lambda: _Line(origin), origin.host, origin.port, ssl=secure)
@@ -243,6 +243,11 @@ class Answer:
             if size == 0:
                 self.is_whole = True
                 return
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 @lru_cache(maxsize=1024)

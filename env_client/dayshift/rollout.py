@@ -9,12 +9,12 @@ from typing import Any
 from dayshift.calls import SUBMIT, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import AtCapacity, EpisodeOver, HarnessFault
+from dayshift.errors import AtCapacity, ControlRefused, EpisodeOver, HarnessFault
 from dayshift.exchange import Exchange
 from dayshift.operations import Catalogue
 from dayshift.progress import Progress
 from dayshift.recorder import Recorder
-from dayshift.trajectory import Cost, Manifest, Quarantine, Trajectory, versions
+from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, versions
 from dayshift.wire import MenuItem, OpenRequest, Split
 
 _CAPACITY_PATIENCE = 20
@@ -64,7 +64,7 @@ async def rollouts(
 ) -> AsyncIterator[Trajectory]:
     """Finished trajectories in the order in which they finish.
 
-    A failed episode is yielded too, quarantined and without a reward; the others go on.
+    A failed episode is yielded too, quarantined and without a reward; the others go on. Only a wrong token ends all.
     `version` (or `policy.version`) is asked at every step: a policy may be replaced while episodes run.
     """
     wired = connection or AsyncConnection(connections=max(8, concurrency))
@@ -116,16 +116,20 @@ class _Crew:
         while not (all(worker.done() for worker in workers) and self._finished.empty()):
             if (trajectory := await self._finished.get()) is not None:
                 return trajectory
-        for worker in workers:
-            worker.result()
+            await asyncio.sleep(0)
+            for worker in workers:
+                if worker.done():
+                    worker.result()
         return None
 
     async def _play(self, request: OpenRequest) -> Trajectory:
         first = self._current_version()
         try:
             episode = await self._open(request)
-        except HarnessFault as fault:
-            return unopened(request, fault, self._name, first)
+        except (HarnessFault, ControlRefused) as error:
+            if isinstance(error, ControlRefused) and error.status == 401:
+                raise
+            return unopened(request, error, self._name, first)
         async with episode:
             return await self._played(episode, first)
 
@@ -179,8 +183,11 @@ def do_nothing(_situation: Situation) -> Call:
     return Call(SUBMIT)
 
 
-def unopened(request: OpenRequest, fault: HarnessFault, policy: str | None, version: str | None) -> Trajectory:
+def unopened(
+    request: OpenRequest, error: HarnessFault | ControlRefused, policy: str | None, version: str | None
+) -> Trajectory:
     """The record of an episode that could not even be opened."""
+    blame: Blame = "harness" if isinstance(error, HarnessFault) else "caller"
     manifest = Manifest(
         episode_id="",
         open=request,
@@ -197,7 +204,7 @@ def unopened(request: OpenRequest, fault: HarnessFault, policy: str | None, vers
         manifest=manifest,
         steps=[],
         verdict=None,
-        quarantine=Quarantine(blame="harness", kind=fault.kind, because=str(fault)),
+        quarantine=Quarantine(blame=blame, kind=type(error).__name__, because=str(error)),
         cost=cost,
         policy=policy,
         policy_version=version,

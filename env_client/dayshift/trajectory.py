@@ -24,7 +24,8 @@ _BYTES_PER_TOKEN = 4
 _BASE64 = "base64:"
 
 Ending = Literal["passed", "failed", "quarantined"]
-Blame = Literal["harness", "policy"]
+# Ours, the policy's own bug, or a task that does not exist.
+Blame = Literal["harness", "policy", "caller"]
 
 
 class Manifest(Message):

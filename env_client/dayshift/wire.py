@@ -5,6 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+# Raised with every change that an older peer cannot read.
+WIRE_VERSION = "1"
+
 Outcome = Literal["passed", "failed", "unscored"]
 Split = Literal["train", "validation", "test"]
 
@@ -245,6 +248,7 @@ class Health(Message):
     worlds: dict[str, dict[str, str]]
     ledger: str = "ok"
     registry: str = "ok"
+    wire: str = WIRE_VERSION
 
 
 class Problem(Message):

@@ -42,7 +42,7 @@ def test_a_healthy_stack_has_nothing_to_complain_of(capsys: pytest.CaptureFixtur
 
     said = capsys.readouterr().out
     assert "✗" not in said
-    for what in ("control", "crm", "world standard", "clocks", "determinism"):
+    for what in ("control", "wire", "crm", "world standard", "clocks", "determinism"):
         assert f"✓ {what}" in said
 
 

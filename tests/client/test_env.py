@@ -257,3 +257,18 @@ def test_the_operations_of_an_environment_are_ready_as_tools() -> None:
     assert isinstance(env.action_space["operation"], gymnasium.spaces.Discrete)  # type: ignore[index]
     assert int(env.action_space["operation"].n) == len(names)  # type: ignore[index]
     assert np.int64(0) in env.action_space["operation"]  # type: ignore[index]
+
+
+def test_gymnasiums_own_wrappers_and_vectors_work_around_it() -> None:
+    counted = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(make(), 3))
+    counted.reset(seed=3)
+    for call in solution(counted.unwrapped):
+        counted.step(call)
+    *_, info = counted.step(dayshift.call("submit"))
+    many = gymnasium.make_vec("dayshift/Crm-v0", num_envs=2, vectorization_mode="sync", task=TASK)
+    observations, _ = many.reset(seed=3)
+
+    assert float(info["episode"]["r"]) == 1.0
+    assert observations in many.observation_space
+    many.step(many.action_space.sample())
+    many.close()

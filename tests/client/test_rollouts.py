@@ -65,9 +65,30 @@ def test_one_failure_ends_one_episode(tmp_path: Path) -> None:
     assert 2 not in {one.manifest.open.seed for one in load(tmp_path)}
 
 
-def test_a_task_that_does_not_exist_is_not_swallowed() -> None:
-    with pytest.raises(dayshift.ControlRefused):
-        collected(do_nothing, [dayshift.OpenRequest(task="crm/nobody-wrote-this")])
+def test_a_task_that_does_not_exist_is_the_callers_and_stops_nobody_else() -> None:
+    wrong = dayshift.OpenRequest(task="crm/nobody-wrote-this")
+
+    played = collected(do_nothing, [wrong, *seeds(2)], concurrency=1)
+
+    assert [one.ending for one in played] == ["quarantined", "failed", "failed"]
+    assert played[0].quarantine is not None
+    assert (played[0].quarantine.blame, played[0].quarantine.kind) == ("caller", "ControlRefused")
+
+
+def test_a_wrong_token_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "not this one")
+
+    with pytest.raises(dayshift.ControlRefused, match="401"):
+        collected(do_nothing, seeds(50), concurrency=4)
+
+
+def test_a_stack_that_is_not_there_quarantines_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_URL", "http://127.0.0.1:1")
+
+    played = collected(do_nothing, seeds(6), concurrency=3)
+
+    assert {one.quarantine.kind for one in played if one.quarantine} == {"Unreachable"}
+    assert len(played) == 6
 
 
 def test_tasks_are_drawn_only_as_places_come_free() -> None:
