@@ -61,16 +61,16 @@ class Target:
 
 @contextmanager
 def embedded(
-    worlds: Path, settings: Mapping[str, str] | None = None, *arguments: str, log: Path | None = None
+    worlds: Path, settings: Mapping[str, str] | None = None, *arguments: str, base: int | None = None
 ) -> Iterator[Target]:
     """The whole stack as processes of this machine, on free ports, in a folder of its own, removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="dayshift-load-"))
     (folder / "worlds").symlink_to(worlds.resolve())
-    base, token = free_ports(), "load-control"
+    base, token = base or free_ports(), "load-control"
     environment = {**os.environ, "DAYSHIFT_VAR": str(folder), "DAYSHIFT_CONTROL_TOKEN": token, **(settings or {})}
     environment.setdefault("DAYSHIFT_LOG", "warning")
     command = [sys.executable, "-m", "services", "up", "--port-base", str(base), *arguments]
-    with (log or folder / "log").open("w") as out:
+    with (folder / "log").open("w") as out:
         started = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)  # noqa: S603 - our own module
         target = Target("embedded", f"http://127.0.0.1:{base}", token, root=started.pid)
         try:
