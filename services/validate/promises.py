@@ -1,5 +1,6 @@
 """Promises: what must hold of a family at one seed, each tried in episodes of its own."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -143,6 +144,13 @@ PROMISES: tuple[Promise, ...] = (
 def chance_reward(trial: Trial) -> float:
     """One draw; the promise is about the mean of many."""
     return trial.reward(policies.chance)
+
+
+def task_of(trial: Trial) -> str:
+    """The same if and only if the same is asked for."""
+    request = trial.place.request(trial.family, trial.seed)
+    instance, _ = trial.place.household.control.soil.planted(trial.family, request)
+    return hashlib.sha256(repr((instance.brief, instance.goals)).encode()).hexdigest()[:16]
 
 
 def _equals(promise: str, verdict: Verdict, wanted: float) -> Kept:

@@ -20,7 +20,7 @@ from services.kernel.config import BadSetting
 from services.validate.attempt import Place
 from services.validate.household import Household
 from services.validate.page import write_page
-from services.validate.promises import Kept, Trial, chance_reward, tried
+from services.validate.promises import Kept, Trial, chance_reward, task_of, tried
 from services.validate.summary import Summary, show
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -39,18 +39,19 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a job: every promise, and what chance earned."""
+    """What came of a job: every promise, what chance earned, and a digest of the task itself."""
 
     job: Job
     kept: tuple[Kept, ...]
     chance: float | None
+    task: str
 
     def as_line(self, key: str) -> str:
         return json.dumps({"key": key, **asdict(self)})
 
     @classmethod
     def of(cls, line: dict[str, Any]) -> "Result":
-        return cls(Job(**line["job"]), tuple(Kept(**one) for one in line["kept"]), line["chance"])
+        return cls(Job(**line["job"]), tuple(Kept(**one) for one in line["kept"]), line["chance"], line["task"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +133,10 @@ def _work(job: Job, world: str) -> Result:
     trial = Trial(Place(_place, world, job.split), family(job.family), job.seed)
     kept = tried(trial)
     try:
-        return Result(job, tuple(kept), chance_reward(trial))
+        return Result(job, tuple(kept), chance_reward(trial), task_of(trial))
     except DayshiftError as error:
         broken = Kept("chance_is_judged", held=False, because=f"{type(error).__name__}: {error}")
-        return Result(job, (*kept, broken), None)
+        return Result(job, (*kept, broken), None, task_of(trial))
 
 
 def _worked_off(plan: Plan, jobs: list[Job]) -> Iterator[Result]:

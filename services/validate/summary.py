@@ -43,7 +43,8 @@ class Summary:
         names = dict.fromkeys(kept.promise for result in results for kept in result.kept)
         drawn = [result.chance for result in results if result.chance is not None]
         mean = sum(drawn) / len(drawn) if drawn else None
-        return cls(family, len(results), tuple(_tally(name, results) for name in names), mean)
+        tallies = (*(_tally(name, results) for name in names), _distinct(results))
+        return cls(family, len(results), tallies, mean)
 
     @property
     def chance_passed(self) -> bool:
@@ -51,7 +52,7 @@ class Summary:
 
     @property
     def passed(self) -> bool:
-        return bool(self.tallies) and self.chance_passed and all(tally.passed for tally in self.tallies)
+        return bool(self.seeds) and self.chance_passed and all(tally.passed for tally in self.tallies)
 
 
 def show(console: Console, summaries: Sequence[Summary]) -> None:
@@ -68,6 +69,13 @@ def show(console: Console, summaries: Sequence[Summary]) -> None:
                 console.print(f"[red]{one.family}: {escape(tally.promise)}[/red] {tally.held} of {tally.tried}")
                 for breach in tally.breaches:
                     console.print(f"    {escape(breach)}", highlight=False)
+
+
+def _distinct(results: "Sequence[Result]") -> Tally:
+    """No two seeds ask for the same."""
+    tasks = {result.task for result in results}
+    twice = () if len(tasks) == len(results) else (f"{len(results)} seeds make {len(tasks)} tasks",)
+    return Tally("every_seed_is_another_task", len(tasks), len(results), twice)
 
 
 def _tally(promise: str, results: "Sequence[Result]") -> Tally:

@@ -1,0 +1,139 @@
+"""`python -m services validate`: honest about broken families, resumable, and done in one command."""
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from fixtures.build import build
+from fixtures.tasks.allowed import Allowed
+from fixtures.tasks.crm.correct_contact import CorrectContact, WrongNumber
+from fixtures.tasks.family import Asked, Call, Constraint, Family, Goal, Oracle
+from fixtures.tasks.registry import families
+from services.kernel.config import BadSetting
+from services.validate.attempt import Place
+from services.validate.household import Household
+from services.validate.promises import Trial, tried
+from services.validate.run import plan_for, validate
+
+TASK = "crm/correct-contact"
+
+
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    var = tmp_path_factory.mktemp("validate")
+    (var / "worlds").mkdir()
+    build("small", var / "worlds")
+    return var
+
+
+@pytest.fixture(scope="module")
+def place(company: Path) -> Iterator[Place]:
+    with Household(company, ("crm",), "small") as household:
+        yield Place(household, "small", "train")
+
+
+def broken_promises(place: Place, found: Family[Any]) -> set[str]:
+    families()[found.id] = found
+    try:
+        return {kept.promise for kept in tried(Trial(place, found, 2)) if not kept.held}
+    finally:
+        del families()[found.id]
+
+
+class HalfDone(CorrectContact):
+    """Its oracle forgets to act."""
+
+    def oracle(self, trouble: WrongNumber) -> Oracle:
+        yield Call("crm.contacts.get", {"contactId": str(trouble.contact)})
+        return None
+
+
+class AlreadyTrue(CorrectContact):
+    """One of its goals holds before anybody does anything."""
+
+    def goals(self, trouble: WrongNumber) -> tuple[Goal, ...]:
+        there = Asked("crm", "RecordHasValues", {"record_id": trouble.contact, "values": {"email": trouble.email}})
+        return tuple(Goal(asks, Fraction(1, 2)) for asks in (super().goals(trouble)[0].asks, there))
+
+
+class Stingy(CorrectContact):
+    """It does not allow what its oracle must do."""
+
+    def allowed(self, trouble: WrongNumber) -> tuple[Allowed, ...]:
+        return (Allowed("crm", "objects", frozenset({"properties.city"}), row=trouble.contact),)
+
+
+class Hasty(CorrectContact):
+    """Its par leaves no room for the oracle."""
+
+    def par(self, _: WrongNumber) -> int:
+        return 0
+
+
+class Contradictory(CorrectContact):
+    """Its constraint forbids its goal."""
+
+    def constraints(self, trouble: WrongNumber) -> tuple[Constraint, ...]:
+        asked = {"record_id": trouble.contact, "values": {"phone": trouble.mistyped}}
+        return (Constraint(Asked("crm", "RecordHasValues", asked)),)
+
+
+class WrongAlternative(CorrectContact):
+    """What it calls another right way is not right."""
+
+    def alternatives(self, trouble: WrongNumber) -> Mapping[str, Oracle]:
+        def nothing() -> Oracle:
+            yield Call("crm.contacts.get", {"contactId": str(trouble.contact)})
+            return None
+
+        return {"by looking": nothing()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "promise"),
+    [
+        (HalfDone, "oracle_earns_one"),
+        (AlreadyTrue, "nothing_earns_nothing"),
+        (Stingy, "oracle_earns_one"),
+        (Hasty, "oracle_keeps_to_par"),
+        (Contradictory, "oracle_earns_one"),
+        (WrongAlternative, "alternative: by looking"),
+    ],
+)
+def test_a_family_that_breaks_a_promise_is_found_out(place: Place, kind: type[CorrectContact], promise: str) -> None:
+    assert promise in broken_promises(place, kind(f"crm/{kind.__name__.lower()}"))
+
+
+def test_a_sound_family_breaks_none(place: Place) -> None:
+    assert broken_promises(place, CorrectContact("crm/sound")) == set()
+
+
+def test_one_command_validates_writes_a_page_and_resumes(company: Path) -> None:
+    console = Console(quiet=True)
+
+    code = validate(plan_for(company, [TASK], 2, "small", resume=False, processes=1), console)
+    lines = (company / "reports" / "validate.jsonl").read_text().splitlines()
+    again = validate(plan_for(company, [TASK], 3, "small", resume=True, processes=1), console)
+    grown = (company / "reports" / "validate.jsonl").read_text().splitlines()
+
+    assert (code, again) == (0, 0)
+    assert (len(lines), len(grown)) == (2, 3)
+    assert grown[:2] == lines
+    assert {json.loads(line)["job"]["split"] for line in grown} == {"train", "validation", "test"}
+    page = (company / "reports" / "validate.html").read_text()
+    assert TASK in page
+    assert "1 of 1 families pass" in page
+
+
+def test_what_cannot_be_validated_is_said_before_anything_starts(company: Path) -> None:
+    with pytest.raises(BadSetting, match="no family is called crm/nothing"):
+        plan_for(company, ["crm/nothing"], 1, "small", resume=False)
+    with pytest.raises(BadSetting, match="make worlds"):
+        plan_for(company, [TASK], 1, "nowhere", resume=False)
+    with pytest.raises(BadSetting, match="at least 1"):
+        plan_for(company, [TASK], 0, "small", resume=False)
