@@ -1,0 +1,177 @@
+"""Each check holds where it should, fails where it should, and says why."""
+
+from fractions import Fraction
+
+import pytest
+
+from services.crm.checks import checks
+from services.crm.kinds import BY_NAME
+from services.crm.operations import associations, merging, records
+from services.kernel.checks import Finding, parse
+from services.kernel.world import World
+from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, TICKETS
+
+CONTACT, DEAL = BY_NAME["contacts"], BY_NAME["deals"]
+
+
+@pytest.fixture(autouse=True)
+def the_agent_works(world: World) -> None:
+    world.actor = "agent"
+
+
+def ask(world: World, name: str, **arguments: object) -> Finding:
+    return parse(checks, name, arguments).ask(world)
+
+
+def update(world: World, record_id: int, **properties: str) -> None:
+    row = records.read(world, CONTACT, str(record_id))
+    records.update(world, CONTACT, row, properties)
+
+
+def test_a_record_has_values_in_part(world: World) -> None:
+    update(world, CONTACTS, phone="+49 30 1", jobtitle="")
+
+    finding = ask(
+        world, "RecordHasValues", record_id=CONTACTS, values={"phone": "+49 30 1", "jobtitle": "", "city": "Ulm"}
+    )
+
+    assert finding.score == Fraction(2, 3)
+    assert "'city': None" in finding.because
+
+
+def test_an_archived_record_has_no_values(world: World) -> None:
+    records.archive(world, records.read(world, CONTACT, str(CONTACTS)))
+
+    finding = ask(world, "RecordHasValues", record_id=CONTACTS, values={"firstname": "Marta"})
+
+    assert (finding.score, finding.because) == (0, f"record {CONTACTS} is gone")
+
+
+def test_a_record_exists_by_its_values(world: World) -> None:
+    assert ask(world, "RecordExists", kind="contacts", values={"lastname": "brandt", "jobtitle": ""}).held
+    assert not ask(world, "RecordExists", kind="contacts", values={"lastname": "Nobody"}).held
+
+
+def test_a_new_record_is_one_that_the_agent_made(world: World) -> None:
+    asked = {"kind": "contacts", "values": {"lastname": "Brandt", "city": "Ulm"}, "new": True}
+    update(world, CONTACTS, city="Ulm")
+    before = ask(world, "RecordExists", **asked)
+
+    made = records.create(world, CONTACT, {"email": "b@corvane.eu", "lastname": "Brandt", "city": "Ulm"})
+    after = ask(world, "RecordExists", **asked)
+    tied = ask(world, "RecordExists", **asked, associated_with=[COMPANIES])
+
+    assert (before.held, after.held, tied.held) == (False, True, False)
+    assert str(made["id"]) in after.because
+
+
+def test_two_records_are_associated(world: World) -> None:
+    assert ask(world, "IsAssociated", from_id=CONTACTS, to_id=COMPANIES).held
+    assert ask(world, "IsAssociated", from_id=CONTACTS, to_id=COMPANIES, type_id=1).held
+    assert not ask(world, "IsAssociated", from_id=CONTACTS + 1, to_id=COMPANIES + 1, type_id=1).held
+    assert ask(world, "IsAssociated", from_id=CONTACTS, to_id=COMPANIES + 1, expected=False).held
+
+    associations.untie(world, CONTACTS, BY_NAME["companies"], COMPANIES)
+    finding = ask(world, "IsAssociated", from_id=CONTACTS, to_id=COMPANIES)
+
+    assert (finding.held, finding.because) == (False, f"{CONTACTS} and {COMPANIES} are not tied")
+
+
+def test_a_record_is_archived_or_forgotten(world: World) -> None:
+    records.archive(world, records.read(world, CONTACT, str(CONTACTS)))
+    merging.forget(world, records.read(world, CONTACT, str(CONTACTS + 1)))
+
+    assert ask(world, "IsArchived", record_id=CONTACTS).held
+    assert not ask(world, "IsArchived", record_id=CONTACTS, expected=False).held
+    assert not ask(world, "IsForgotten", record_id=CONTACTS).held
+    assert ask(world, "IsForgotten", record_id=CONTACTS + 1).held
+    assert "does not exist" in ask(world, "IsArchived", record_id=CONTACTS + 1).because
+
+
+def test_a_merge_the_wrong_way_round_earns_what_the_task_says(world: World) -> None:
+    asked = {"loser_id": CONTACTS, "winner_id": CONTACTS + 1, "reversed_score": "1/4"}
+    before = ask(world, "MergedInto", **asked)
+
+    merging.merge(world, CONTACT, str(CONTACTS), str(CONTACTS + 1))
+
+    assert before.score == 0
+    assert ask(world, "MergedInto", **asked).score == Fraction(1, 4)
+    assert ask(world, "MergedInto", loser_id=CONTACTS + 1, winner_id=CONTACTS).held
+
+
+def test_a_chain_of_merges_ends_at_its_winner(world: World) -> None:
+    merging.merge(world, CONTACT, str(CONTACTS + 1), str(CONTACTS))
+    merging.merge(world, CONTACT, str(CONTACTS + 2), str(CONTACTS + 1))
+
+    assert ask(world, "MergedInto", loser_id=CONTACTS, winner_id=CONTACTS + 2).held
+
+
+def test_a_record_stands_in_a_stage(world: World) -> None:
+    row = records.read(world, DEAL, str(DEALS))
+    records.update(world, DEAL, row, {"dealstage": "closedwon"})
+
+    assert ask(world, "InStage", record_id=DEALS, stage="closedwon", pipeline="default").held
+    assert "Closed Won" in ask(world, "InStage", record_id=DEALS, stage="closedlost").because
+    assert ask(world, "InStage", record_id=TICKETS, stage="1").held
+    assert "no stage" in ask(world, "InStage", record_id=CONTACTS, stage="1").because
+
+
+def test_untouched_counts_what_was_changed_and_stayed_so(world: World) -> None:
+    everyone = [CONTACTS, CONTACTS + 1, CONTACTS + 2]
+    assert ask(world, "Untouched", record_ids=everyone).held
+
+    update(world, CONTACTS, phone="1")
+
+    finding = ask(world, "Untouched", record_ids=everyone)
+    assert (finding.score, finding.because) == (Fraction(2, 3), f"records [{CONTACTS}] were changed")
+
+
+def test_planted_trouble_is_not_a_touch(world: World) -> None:
+    world.actor = "house"
+    update(world, CONTACTS, phone="1")
+    world.actor = "agent"
+
+    assert ask(world, "Untouched", record_ids=[CONTACTS]).held
+    assert ask(world, "NothingElseChanged").held
+
+
+def test_records_are_counted_as_a_search_counts(world: World) -> None:
+    leads = [{"propertyName": "lifecyclestage", "operator": "EQ", "value": "lead"}]
+
+    assert ask(world, "CountIs", kind="contacts", conditions=leads, count=10).held
+    assert ask(world, "CountIs", kind="contacts", conditions=leads, count=9, comparison="at least").held
+    finding = ask(world, "CountIs", kind="contacts", conditions=leads, count=9, comparison="at most")
+    assert (finding.held, finding.because) == (False, "10 contacts meet the conditions, at most 9 were asked for")
+
+
+def test_stray_changes_cost_their_share(world: World) -> None:
+    update(world, CONTACTS, phone="1")
+    update(world, CONTACTS + 1, phone="1", city="Ulm")
+    allowed = [{"row_id": CONTACTS}, {"row_id": CONTACTS + 1, "properties": ["phone"]}]
+
+    finding = ask(world, "NothingElseChanged", allowed=allowed)
+
+    assert (finding.score, finding.because) == (Fraction(1, 2), f"also changed: objects {CONTACTS + 1}")
+    assert ask(world, "NothingElseChanged", allowed=[{"kind": "contacts"}]).held
+    assert not ask(world, "NothingElseChanged", allowed=[{"table": "associations"}]).held
+
+
+def test_an_activity_says_what_it_should(world: World) -> None:
+    asked = {"record_id": CONTACTS, "kind": "notes", "words": ["Renewal", "june"]}
+    assert "no new notes" in ask(world, "HasActivity", **asked).because
+
+    note = records.create(
+        world,
+        BY_NAME["notes"],
+        {"hs_note_body": "Renewal moved to June", "hs_timestamp": "2026-05-01"},
+        [records.Tie(str(CONTACTS), (associations.Spec("HUBSPOT_DEFINED", 202),))],
+    )
+
+    assert str(note["id"]) in ask(world, "HasActivity", **asked).because
+    assert "do not say so" in ask(world, "HasActivity", record_id=CONTACTS, kind="notes", words=["July"]).because
+    assert note["id"] > NOTES
+
+
+def test_an_unknown_argument_does_not_load() -> None:
+    with pytest.raises(ValueError, match="extra"):
+        parse(checks, "IsArchived", {"record_id": 1, "colour": "red"})
