@@ -1,0 +1,183 @@
+"""The first process of a sandbox: starts programs, keeps sessions, reads and writes files, all on request.
+
+Everything that touches what somebody wrote in here happens in here: a symbolic link or a `..` can only lead to other
+places of the same sandbox. Requests come over one channel as frames: length of JSON, length of blob, JSON, blob.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .pipes import take
+from .programs import Programs
+from .shells import Shells
+from .streams import Streams
+from .tree import ACTIONS
+
+HEAD = struct.Struct(">II")
+_AT_ONCE = 1 << 20
+_PR_SET_DUMPABLE = 4
+Message = dict[str, Any]
+
+
+class Channel(Protocol):
+    """The way to the host."""
+
+    def fileno(self) -> int: ...
+
+    def recv(self, size: int, /) -> bytes: ...
+
+    def send(self, content: bytes, /) -> int: ...
+
+
+class StandardStreams:
+    """The channel of a container: its standard input and output."""
+
+    def __init__(self) -> None:
+        os.set_blocking(0, False)
+
+    def fileno(self) -> int:
+        return 0
+
+    def recv(self, size: int, /) -> bytes:
+        return os.read(0, size)
+
+    def send(self, content: bytes, /) -> int:
+        return os.write(1, content)
+
+
+class Guest:
+    """One loop over the host's channel, the pipes of programs and the end of programs."""
+
+    def __init__(self, channel: Channel, settings: Message) -> None:
+        self.settings = settings
+        self.selector = selectors.DefaultSelector()
+        # What the host's clock said, and what this machine's said then: files are dated by the former.
+        self.moments: list[tuple[int, int]] = [(0, 0)]
+        self.now = 0
+        self._channel = channel
+        self._inbox = bytearray()
+        self._outbox = bytearray()
+        self._programs = Programs(self)
+        self._shells = Shells(self, self._programs)
+        self._streams = Streams(self, self._programs)
+        self._verbs: dict[str, Callable[[Message, bytes], None]] = {
+            **self._programs.verbs(),
+            **self._shells.verbs(),
+            **self._streams.verbs(),
+            "file": self._file,
+        }
+
+    def send(self, message: Message, blob: bytes = b"") -> None:
+        text = json.dumps(message).encode()
+        self._outbox += HEAD.pack(len(text), len(blob)) + text + blob
+        self._flush()
+
+    def loop(self) -> None:
+        self.selector.register(self._channel, selectors.EVENT_READ, self._on_channel)
+        self._hear_of_ends()
+        self.send({"id": 0, "ready": True})
+        while True:
+            for key, events in self.selector.select():
+                if key.fd in self.selector.get_map():
+                    key.data(key.fd, events)
+
+    def _hear_of_ends(self) -> None:
+        woken, waker = os.pipe()
+        os.set_blocking(woken, False)
+        os.set_blocking(waker, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+
+        def reap(pipe: int, _: int) -> None:
+            take(pipe, bytearray())
+            for pid, code in self._programs.reaped():
+                self._shells.ended(pid)
+                self._programs.ended(pid, code)
+
+        self.selector.register(woken, selectors.EVENT_READ, reap)
+
+    def _flush(self) -> None:
+        while self._outbox:
+            try:
+                sent = self._channel.send(bytes(self._outbox[:_AT_ONCE]))
+            except BlockingIOError:
+                break
+            except OSError:
+                sys.exit(0)
+            del self._outbox[:sent]
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outbox else 0)
+        self.selector.modify(self._channel, wanted, self._on_channel)
+
+    def _on_channel(self, _: int, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self._flush()
+        if not events & selectors.EVENT_READ:
+            return
+        try:
+            received = self._channel.recv(_AT_ONCE)
+        except BlockingIOError:
+            return
+        if not received:
+            sys.exit(0)
+        self._inbox += received
+        self._read_frames()
+
+    def _read_frames(self) -> None:
+        at = 0
+        while len(self._inbox) - at >= HEAD.size:
+            text, blob = HEAD.unpack_from(self._inbox, at)
+            start = at + HEAD.size
+            end = start + text + blob
+            if len(self._inbox) < end:
+                break
+            self._serve(json.loads(self._inbox[start : start + text]), bytes(self._inbox[start + text : end]))
+            at = end
+        del self._inbox[:at]
+
+    def _serve(self, message: Message, blob: bytes) -> None:
+        if "now" in message:
+            self.now = message["now"]
+            self.moments.append((time.time_ns(), self.now))
+        try:
+            self._verbs[message["op"]](message, blob)
+        except Exception as error:  # noqa: BLE001 - a request that fails is answered, whatever the reason
+            reason = getattr(error, "strerror", None) or str(error)
+            told = {"kind": type(error).__name__, "message": reason, "path": getattr(error, "filename", None)}
+            self.send({"id": message["id"], "error": told})
+
+    def _file(self, message: Message, blob: bytes) -> None:
+        told, content = ACTIONS[message["action"]](message, blob, self.moments)
+        self.send({"id": message["id"], **told}, content)
+
+
+def settle(limits: dict[str, int]) -> None:
+    """Limits that nothing started from here can lift, and no way for a neighbour to look into this process."""
+    for name, wanted in limits.items():
+        number = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(number)[1]
+        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(number, (value, value))
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    os.umask(0o022)
+
+
+def main() -> None:
+    settings: Message = json.loads(sys.argv[1])
+    channel: Channel = StandardStreams()
+    if sys.argv[2] != "-":
+        socket_to_host = socket.socket(fileno=int(sys.argv[2]))
+        os.set_inheritable(socket_to_host.fileno(), False)
+        socket_to_host.setblocking(False)
+        channel = socket_to_host
+    settle(settings["limits"])
+    Guest(channel, settings).loop()

@@ -1,0 +1,70 @@
+"""Small verbs on descriptors and processes."""
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+# How much of what a program says is kept; the rest is read and dropped, so that it can go on.
+KEEP = 4 << 20
+ONE_READ = 1 << 16
+
+
+def take(pipe: int, into: bytearray) -> bool:
+    """Whatever is there now; True at its end."""
+    while len(into) <= KEEP:
+        try:
+            received = os.read(pipe, ONE_READ)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        if not received:
+            return True
+        into += received
+    return False
+
+
+def write_all(pipe: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        try:
+            view = view[os.write(pipe, view[:ONE_READ]) :]
+        except BlockingIOError:
+            time.sleep(0.0005)
+        except OSError:
+            return
+
+
+def close(descriptors: Iterable[int | None]) -> None:
+    for descriptor in descriptors:
+        if descriptor is not None:
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def descendants(pid: int) -> list[int]:
+    parents: dict[int, int] = {}
+    for name in (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        with suppress(OSError):
+            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+    found: list[int] = []
+    frontier = [pid]
+    while frontier:
+        frontier = [one for one, parent in parents.items() if parent in frontier]
+        found += frontier
+    return found
+
+
+def signal_all(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, number)
+
+
+def end_tree(pid: int, number: int) -> None:
+    below = descendants(pid)
+    with suppress(OSError):
+        os.killpg(pid, number)
+    signal_all([pid, *below], number)

@@ -1,0 +1,19 @@
+"""The HTTP edge, one module per protocol and noun."""
+
+from services.ide.routes import (
+    code_host,
+    contents,
+    files,
+    language,
+    processes,
+    pulls,
+    runtime,
+    sandboxes,
+    smart_http,
+    working_trees,
+)
+from services.kernel.app import product_router
+
+router = product_router()
+for edge in (sandboxes, processes, files, working_trees, language, code_host, pulls, contents, runtime, smart_http):
+    router.include_router(edge.router)

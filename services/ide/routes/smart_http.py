@@ -1,0 +1,61 @@
+"""git over HTTP: a thin bridge to git's own service, in the forge's sandbox."""
+
+from fastapi import Request, Response
+
+from services.ide.errors import Forbidden, NotFound
+from services.ide.operations import repositories
+from services.kernel.app import CurrentWorld, product_router
+from services.kernel.world import World
+
+router = product_router()
+_REPOSITORY = "/{owner}/{repository}"
+_SERVICES = ("git-upload-pack", "git-receive-pack")
+
+
+@router.get(_REPOSITORY + "/info/refs", operation_id="ide.git_http.refs")
+async def info_refs(owner: str, repository: str, request: Request, world: CurrentWorld, service: str = "") -> Response:
+    """Which branches there are; the first thing git asks."""
+    if service not in _SERVICES:
+        raise Forbidden("Please upgrade your git client.")
+    return await _bridged(world, request, owner, repository, "info/refs")
+
+
+@router.post(_REPOSITORY + "/git-upload-pack", operation_id="ide.git_http.upload_pack")
+async def upload_pack(owner: str, repository: str, request: Request, world: CurrentWorld) -> Response:
+    """Fetch and clone."""
+    return await _bridged(world, request, owner, repository, "git-upload-pack")
+
+
+@router.post(_REPOSITORY + "/git-receive-pack", operation_id="ide.git_http.receive_pack")
+async def receive_pack(owner: str, repository: str, request: Request, world: CurrentWorld) -> Response:
+    """Push."""
+    return await _bridged(world, request, owner, repository, "git-receive-pack")
+
+
+async def _bridged(world: World, request: Request, owner: str, repository: str, service: str) -> Response:
+    name = repository.removesuffix(".git")
+    if not repository.endswith(".git"):
+        raise NotFound
+    found = repositories.find(world, owner, name)
+    body = await request.body()
+    environment = {
+        "PATH_INFO": f"/{found['owner']}/{found['name']}.git/{service}",
+        "QUERY_STRING": str(request.url.query),
+        "REQUEST_METHOD": request.method,
+        "CONTENT_TYPE": request.headers.get("content-type", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "REMOTE_USER": repositories.me(world)["login"],
+        "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
+        "HTTP_CONTENT_ENCODING": request.headers.get("content-encoding", ""),
+    }
+    forge = await repositories.forge(world)
+    ran = await forge.backend(environment, body, world.clock.now_ms())
+    return _as_response(ran.stdout)
+
+
+def _as_response(said: bytes) -> Response:
+    """CGI: a head with an optional status, an empty line, the body."""
+    head, _, body = said.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)
+    status = int(headers.pop("Status", "200").split()[0])
+    return Response(body, status_code=status, headers=headers)

@@ -1,0 +1,142 @@
+"""What a sandbox sees of the machine: an /etc and a /usr/local of our own, with the tools of the trade."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+HOME = "/home/dev"
+INSIDE = "/usr/local/libexec/toolbox"
+# What a programmer at the company finds installed; everything else of our environment stays outside.
+_TOOLS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "jedi", "parso", "ruff")
+_INTERPRETERS = ("/usr/bin/python3.11", "/usr/local/bin/python3.11")
+_SCRIPTS = {
+    "pytest": "#!{python}\nimport sys\nfrom pytest import console_main\nsys.exit(console_main())\n",
+    "ssh": "#!{python} -IS\nimport sys\nsys.path.insert(0, '{inside}')\nimport inside.dial\n",
+}
+_ETC = {
+    "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\ndev:x:1000:1000:dev:{home}:/bin/bash\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "group": "root:x:0:\ndev:x:1000:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost devbox\n",
+    "hostname": "devbox\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "gitconfig": "[init]\n\tdefaultBranch = main\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n"
+    "\tsshCommand = /usr/local/bin/ssh\n[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+    "[advice]\n\tdetachedHead = false\n[uploadpack]\n\tallowFilter = true\n",
+}
+_TEMPORARY = "/dev/shm"  # noqa: S108 - memory, where there is some
+
+
+class NoInterpreter(RuntimeError):
+    """No Python 3.11 stands where a sandbox can see it."""
+
+
+class System:
+    """A folder with what every sandbox mounts read-only; made at start, removed at the end."""
+
+    def __init__(self) -> None:
+        self.python = _interpreter()
+        base = _TEMPORARY if Path(_TEMPORARY).is_dir() else None
+        self.root = Path(tempfile.mkdtemp(prefix="devbox-", dir=base))
+        self.root.chmod(0o755)
+        self._write_etc()
+        self._write_local()
+
+    @property
+    def etc(self) -> Path:
+        return self.root / "etc"
+
+    @property
+    def local(self) -> Path:
+        return self.root / "local"
+
+    def own_interpreter(self) -> list[tuple[str, str]]:
+        """What of /usr/local must show through ours, where the interpreter lives there."""
+        if not self.python.startswith("/usr/local/"):
+            return []
+        found = [(self.python, self.python), ("/usr/local/lib/python3.11", "/usr/local/lib/python3.11")]
+        found += [(str(path), str(path)) for path in Path("/usr/local/lib").glob("libpython3*.so*")]
+        return [*found, (str(self._packages), "/usr/local/lib/python3.11/site-packages")]
+
+    def close(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @property
+    def _packages(self) -> Path:
+        return self.local / "lib" / "python3.11" / "dist-packages"
+
+    def _write_etc(self) -> None:
+        self.etc.mkdir()
+        for name, text in _ETC.items():
+            (self.etc / name).write_text(text.format(home=HOME))
+        # Mount points: bubblewrap cannot make them in a folder that is read-only already.
+        (self.etc / "alternatives").mkdir()
+        (self.etc / "ld.so.cache").touch()
+
+    def _write_local(self) -> None:
+        bin_folder = self.local / "bin"
+        bin_folder.mkdir(parents=True)
+        for name, text in _SCRIPTS.items():
+            script = bin_folder / name
+            script.write_text(text.format(python=self.python, inside=INSIDE))
+            script.chmod(0o755)
+        for alias in ("python", "python3"):
+            (bin_folder / alias).symlink_to(self.python)
+        shutil.copytree(
+            Path(__file__).parent / "inside",
+            self.root / "local" / "libexec" / "toolbox" / "inside",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        for tool in _TOOLS:
+            self._copy(tool)
+        # Sandboxes see all this read-only: without compiled files every start would compile anew.
+        command = [self.python, "-I", "-m", "compileall", "-q", "-j0", str(self.local)]
+        subprocess.run(command, check=False, env={}, stdout=subprocess.DEVNULL)  # noqa: S603 - our own copy
+        for _, inside in self.own_interpreter():
+            _mount_point(self.local / Path(inside).relative_to("/usr/local"), folder="lib/python" in inside)
+
+    def _copy(self, tool: str) -> None:
+        """A distribution's own files; a tool that is not installed here is not there inside either."""
+        try:
+            files = distribution(tool).files or []
+        except PackageNotFoundError:
+            return
+        for file in files:
+            if "__pycache__" in file.parts:
+                continue
+            source = Path(str(file.locate()))
+            target = self.local / "bin" / file.name if file.parts[0] == ".." else self._packages / file
+            if source.is_file() and (file.parts[0] != ".." or file.name == "ruff"):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+                _copy_compiled(source, target)
+
+
+def _copy_compiled(source: Path, target: Path) -> None:
+    """What is compiled already need not be again: it is valid for any source of the same date and size."""
+    compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-311.pyc"
+    if source.suffix == ".py" and compiled.exists():
+        (target.parent / "__pycache__").mkdir(exist_ok=True)
+        shutil.copy2(compiled, target.parent / "__pycache__" / compiled.name)
+
+
+def _interpreter() -> str:
+    for path in _INTERPRETERS:
+        if Path(path).exists():
+            return path
+    raise NoInterpreter(
+        f"a sandbox needs python3.11 in /usr; none of {', '.join(_INTERPRETERS)} exists ({sys.version})"
+    )
+
+
+def _mount_point(path: Path, *, folder: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        return
+    if folder:
+        path.mkdir()
+    else:
+        path.touch()

@@ -1,0 +1,201 @@
+"""Every operation of the workspace API through its own SDK, unmodified."""
+
+import time
+
+import pytest
+from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, FileUpload, Sandbox, SessionExecuteRequest
+from daytona.common.errors import DaytonaError, DaytonaNotFoundError
+from daytona.common.lsp_server import LspCompletionPosition
+
+from tests.ide.stand import Opened
+
+HOME = "/home/dev"
+
+
+@pytest.fixture
+def sdk(episode: Opened) -> Daytona:
+    return Daytona(DaytonaConfig(api_key=episode.token, api_url=f"{episode.url}/api", target="eu"))
+
+
+@pytest.fixture
+def sandbox(sdk: Daytona) -> Sandbox:
+    return sdk.create(CreateSandboxFromSnapshotParams(language="python", env_vars={"TEAM": "billing"}))
+
+
+def test_sandboxes_are_created_found_stopped_started_and_deleted(sdk: Daytona, sandbox: Sandbox) -> None:
+    assert sandbox.state == "started"
+    assert sdk.get(sandbox.id).id == sandbox.id
+    assert [one.id for one in sdk.list()] == [sandbox.id]
+
+    sandbox.stop()
+    assert sdk.get(sandbox.id).state == "stopped"
+    sandbox.start()
+    assert sdk.get(sandbox.id).state == "started"
+    assert sandbox.set_labels({"tier": "one"}) == {"tier": "one"}
+    sandbox.delete()
+
+    with pytest.raises(DaytonaNotFoundError):
+        sdk.get(sandbox.id)
+
+
+def test_a_command_says_its_output_and_its_exit_code(sandbox: Sandbox) -> None:
+    ran = sandbox.process.exec(
+        "echo $WHO $TEAM; pwd; echo wrong >&2; exit 3", cwd=HOME, env={"WHO": "dana"}, timeout=10
+    )
+
+    assert (ran.exit_code, ran.result) == (3, "dana billing\n/home/dev\nwrong\n")
+
+
+def test_code_runs(sandbox: Sandbox) -> None:
+    assert sandbox.process.code_run("import sys; print(sum(range(10)), sys.version_info[:2])").result == "45 (3, 11)\n"
+
+
+def test_a_command_past_its_time_is_ended_and_the_workspace_goes_on(sandbox: Sandbox) -> None:
+    began = time.monotonic()
+    with pytest.raises(DaytonaError, match="timeout"):
+        sandbox.process.exec("sleep 60", timeout=1)
+
+    assert time.monotonic() - began < 10
+    assert sandbox.process.exec("echo here").result == "here\n"
+
+
+def test_a_session_keeps_its_folder_its_variables_and_its_functions(sandbox: Sandbox) -> None:
+    sandbox.process.create_session("work")
+    for line in ("cd /tmp", "X=41", "more() { echo $((X + 1)); }"):
+        sandbox.process.execute_session_command("work", SessionExecuteRequest(command=line))
+    ran = sandbox.process.execute_session_command(
+        "work", SessionExecuteRequest(command="pwd; more; echo bad >&2; false")
+    )
+
+    assert (ran.stdout, ran.stderr, ran.exit_code) == ("/tmp\n42\n", "bad\n", 1)
+    session = sandbox.process.get_session("work")
+    assert [command.command for command in session.commands][:2] == ["cd /tmp", "X=41"]
+    assert sandbox.process.get_session_command("work", ran.cmd_id).exit_code == 1
+    sandbox.process.delete_session("work")
+    assert sandbox.process.list_sessions() == []
+
+
+def test_a_command_in_the_background_has_logs_and_reads_input(sandbox: Sandbox) -> None:
+    sandbox.process.create_session("bg")
+    asked = SessionExecuteRequest(command="echo ready; read name; echo hello $name", run_async=True)
+    started = sandbox.process.execute_session_command("bg", asked)
+    assert started.exit_code is None
+
+    sandbox.process.send_session_command_input("bg", started.cmd_id, "dana\n")
+    for _ in range(100):
+        logs = sandbox.process.get_session_command_logs("bg", started.cmd_id)
+        if "hello" in (logs.output or ""):
+            break
+        time.sleep(0.02)
+
+    assert logs.stdout == "ready\nhello dana\n"
+    assert sandbox.process.get_session_command("bg", started.cmd_id).exit_code == 0
+
+
+def test_files_are_written_read_listed_found_replaced_moved_and_deleted(sandbox: Sandbox) -> None:
+    fs = sandbox.fs
+    fs.create_folder(f"{HOME}/notes", "755")
+    fs.upload_file(b"one\ntwo\n", f"{HOME}/notes/a.txt")
+    fs.upload_files(
+        [
+            FileUpload(source=b"two\n", destination=f"{HOME}/notes/b.txt"),
+            FileUpload(source=b"\x00\xff", destination=f"{HOME}/notes/c.bin"),
+        ]
+    )
+
+    assert fs.download_file(f"{HOME}/notes/a.txt") == b"one\ntwo\n"
+    assert fs.download_file(f"{HOME}/notes/c.bin") == b"\x00\xff"
+    assert [found.name for found in fs.list_files(f"{HOME}/notes")] == ["a.txt", "b.txt", "c.bin"]
+    info = fs.get_file_info(f"{HOME}/notes/a.txt")
+    assert (info.size, info.is_dir, info.permissions, info.owner) == (8, False, "0644", "dev")
+    assert [(found.file, found.line, found.content) for found in fs.find_files(f"{HOME}/notes", "t.o")] == [
+        (f"{HOME}/notes/a.txt", 2, "two"),
+        (f"{HOME}/notes/b.txt", 1, "two"),
+    ]
+    assert fs.search_files(f"{HOME}/notes", "*.txt").files == [f"{HOME}/notes/a.txt", f"{HOME}/notes/b.txt"]
+    assert [one.success for one in fs.replace_in_files([f"{HOME}/notes/a.txt", f"{HOME}/notes/none"], "two", "2")] == [
+        True,
+        False,
+    ]
+    fs.set_file_permissions(f"{HOME}/notes/a.txt", mode="600")
+    fs.move_files(f"{HOME}/notes/a.txt", f"{HOME}/notes/z.txt")
+    assert fs.get_file_info(f"{HOME}/notes/z.txt").permissions == "0600"
+    assert fs.download_file(f"{HOME}/notes/z.txt") == b"one\n2\n"
+    fs.delete_file(f"{HOME}/notes", recursive=True)
+    with pytest.raises(DaytonaNotFoundError):
+        fs.get_file_info(f"{HOME}/notes")
+
+
+def test_git_from_status_to_push(sandbox: Sandbox, episode: Opened) -> None:
+    git, repo = sandbox.git, f"{HOME}/ledger"
+    assert git.status(repo).current_branch == "main"
+    git.create_branch(repo, "tidy")
+    git.checkout_branch(repo, "tidy")
+    sandbox.fs.upload_file(b"tidy\n", f"{repo}/NOTES.md")
+    status = git.status(repo)
+    assert [(one.name, one.staging.value, one.worktree.value) for one in status.file_status] == [
+        ("NOTES.md", "Untracked", "Untracked")
+    ]
+    git.add(repo, ["NOTES.md"])
+    made = git.commit(repo, "Notes", "Dana Reyes", "dana@tallyport.io")
+    git.push(repo)
+
+    assert git.branches(repo).branches == ["main", "tidy"]
+    assert episode.execute("git log -1 --format=%H", cwd=repo)["stdout"].strip() == made.sha
+    git.clone("git@code.tallyport.io:tallyport/ledger.git", f"{HOME}/second", branch="tidy")
+    assert sandbox.fs.download_file(f"{HOME}/second/NOTES.md") == b"tidy\n"
+    git.pull(f"{HOME}/second")
+    git.checkout_branch(repo, "main")
+    git.delete_branch(repo, "tidy")
+    assert git.branches(repo).branches == ["main"]
+
+
+def test_a_push_to_the_protected_branch_is_declined(sandbox: Sandbox) -> None:
+    repo = f"{HOME}/ledger"
+    sandbox.process.exec("echo x > x && git add x && git commit -qm x", cwd=repo)
+
+    with pytest.raises(DaytonaError, match=r"declined|Protected"):
+        sandbox.git.push(repo)
+
+
+def test_the_language_server_completes_and_outlines(sandbox: Sandbox) -> None:
+    lsp = sandbox.create_lsp_server("python", f"{HOME}/ledger")
+    lsp.start()
+    path = f"{HOME}/ledger/src/ledger/money.py"
+    lsp.did_open(path)
+    symbols = lsp.document_symbols(path)
+    assert {"parse", "split", "discount"} <= {symbol.name for symbol in symbols}
+
+    sandbox.fs.upload_file(b"from ledger import money\nmoney.dis", f"{HOME}/ledger/src/use.py")
+    found = lsp.completions(f"{HOME}/ledger/src/use.py", LspCompletionPosition(line=1, character=9))
+    assert [item.label for item in found.items] == ["discount"]
+    assert [symbol.name for symbol in lsp.sandbox_symbols("discount")] == ["discount"]
+    lsp.did_close(path)
+    lsp.stop()
+
+
+def test_the_linter_speaks_through_a_command(sandbox: Sandbox) -> None:
+    sandbox.fs.upload_file(b"import os\n", f"{HOME}/ledger/bad.py")
+    ran = sandbox.process.exec("ruff check --no-cache --output-format=concise bad.py", cwd=f"{HOME}/ledger")
+
+    assert ran.exit_code == 1
+    assert "bad.py:1:8: F401" in ran.result
+
+
+def test_the_public_tests_run(sandbox: Sandbox) -> None:
+    ran = sandbox.process.exec("pytest -q -p no:cacheprovider", cwd=f"{HOME}/ledger", timeout=60)
+
+    assert ran.exit_code == 0, ran.result
+    assert "4 passed" in ran.result
+
+
+def test_where_work_happens(sandbox: Sandbox) -> None:
+    assert sandbox.get_work_dir() == HOME
+    assert sandbox.get_user_home_dir() == HOME
+
+
+def test_a_wrong_key_is_refused(episode: Opened) -> None:
+    client = Daytona(DaytonaConfig(api_key="nobody-knows-this", api_url=f"{episode.url}/api", target="eu"))
+
+    with pytest.raises(DaytonaError):
+        client.create()
