@@ -1,0 +1,54 @@
+"""What the README shows really runs."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.control.stack import PLAYGROUND, TOKEN, Stack
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    started = Stack(tmp_path_factory.mktemp("readme")).start()
+    yield started
+    started.stop()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.S)
+
+
+def run(code: str, stack: Stack) -> str:
+    here = {
+        "DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}",
+        "DAYSHIFT_CONTROL_TOKEN": TOKEN,
+    }
+    code = code.replace(":8701", f":{stack.base + 1}").replace('"playground"', f'"{PLAYGROUND}"')
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **here}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("block", range(len(blocks("python"))))
+def test_every_python_block_runs_against_a_started_stack(stack: Stack, block: int) -> None:
+    said = run(blocks("python")[block], stack)
+
+    if block == 0:
+        assert "passed 1.0" in said
+        assert "RecordHasValues True" in said
+
+
+def test_the_first_screen_shows_the_two_commands() -> None:
+    first = README[:1200]
+
+    assert "make demo" in first
+    assert "make test" in first
