@@ -94,6 +94,8 @@ class Dialogue:
 
     def step(self, call: Call) -> Flow[Exchange]:
         if call.operation == SUBMIT:
+            if unknown := call.arguments.keys() - {"answer"}:
+                raise BadArguments(f"submit takes an answer, not {', '.join(sorted(unknown))}")
             yield from self.submit(call.arguments.get("answer"))
             return self.exchanges[-1]
         self._check_open()

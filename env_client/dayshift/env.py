@@ -97,10 +97,17 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         self._recorder = recorder
         self._longest_body = longest_body
         self._connection = Connection(Address.find(control_url), timeout=timeout)
-        self._drawable: list[str] | None = None
-        self._calls = CallSpace(self._connection.run(discover(self._connection.address.control, world, products)))
+        self._drawable: dict[Split, list[str]] = {}
+        self._calls = CallSpace(self._discovered())
         self.action_space = self._calls
         self.observation_space = cast(gymnasium.Space[Observation], observation_space(longest_body))
+
+    def _discovered(self) -> Catalogue:
+        try:
+            return self._connection.run(discover(self._connection.address.control, self.asked.world, self._products))
+        except BaseException:
+            self._connection.close()
+            raise
 
     @property
     def operations(self) -> Catalogue:
@@ -149,10 +156,10 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         asked = OpenRequest.model_validate({**self.asked.model_dump(), **options, "seed": seed})
         if asked.task is not None:
             return asked
-        if self._drawable is None:
+        if asked.split not in self._drawable:
             families = self._connection.run(self._connection.address.control.families())
-            self._drawable = eligible(families, self._products, asked.split)
-        return asked.model_copy(update={"task": draw_task(self._drawable, seed)})
+            self._drawable[asked.split] = eligible(families, self._products, asked.split)
+        return asked.model_copy(update={"task": draw_task(self._drawable[asked.split], seed)})
 
     def _current(self) -> Episode:
         if self.episode is None:

@@ -57,15 +57,23 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         self._recorder = recorder
         self._longest_body = longest_body
         self._seats = [_Seat() for _ in range(num_envs)]
-        self._drawable: list[str] | None = None
+        self._drawable: dict[Split, list[str]] = {}
         self._loop = _LoopThread()
         self._connection = self._loop.run(_connected(Address.find(control_url), timeout, connections))
-        control = self._connection.address.control
-        self._calls = CallSpace(self._loop.run(self._connection.run(discover(control, world, products))))
+        self._calls = CallSpace(self._discovered())
         self.single_action_space = self._calls
         self.single_observation_space = observation_space(longest_body)
         self.action_space = batch_space(self._calls, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+    def _discovered(self) -> Catalogue:
+        flow = discover(self._connection.address.control, self.asked.world, self._products)
+        try:
+            return self._loop.run(self._connection.run(flow))
+        except BaseException:
+            self._loop.run(self._connection.close())
+            self._loop.stop()
+            raise
 
     @property
     def operations(self) -> Catalogue:
@@ -130,10 +138,10 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         self._show(seat, None)
 
     async def _tasks(self, split: Split) -> list[str]:
-        if self._drawable is None:
+        if split not in self._drawable:
             families = await self._connection.run(self._connection.address.control.families())
-            self._drawable = eligible(families, self._products, split)
-        return self._drawable
+            self._drawable[split] = eligible(families, self._products, split)
+        return self._drawable[split]
 
     async def _move(self, seat: "_Seat", action: object) -> Turn:
         if seat.over and self.autoreset_mode is AutoresetMode.NEXT_STEP:

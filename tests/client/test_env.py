@@ -8,7 +8,7 @@ import dayshift
 import gymnasium
 import numpy as np
 import pytest
-from dayshift.connection import Address
+from dayshift.connection import Address, Connection
 from dayshift.spaces import UnicodeText, observation_space, shortened
 from gymnasium.utils.env_checker import check_env
 
@@ -116,6 +116,7 @@ def test_a_call_by_name_and_by_place_in_the_space_are_the_same() -> None:
         {"operation": "crm.contacts.get", "arguments": '{"contactId": NaN}'},
         {"operation": 10_000, "arguments": "{}"},
         {"arguments": {}},
+        {"operation": "submit", "arguments": {"colour": "red"}},
         "just text",
         None,
     ],
@@ -272,3 +273,24 @@ def test_gymnasiums_own_wrappers_and_vectors_work_around_it() -> None:
     assert observations in many.observation_space
     many.step(many.action_space.sample())
     many.close()
+
+
+def test_a_stack_that_is_not_there_is_told_at_once_and_leaves_nothing_open() -> None:
+    with pytest.raises(dayshift.Unreachable, match="is the stack running"):
+        make(control_url="http://127.0.0.1:1")
+    with pytest.raises(dayshift.Unreachable):
+        gymnasium.make_vec("dayshift/Crm-v0", vectorization_mode="vector_entry_point", control_url="http://127.0.0.1:1")
+
+
+def test_the_task_drawn_belongs_to_the_split_that_was_asked_for() -> None:
+    env = make(task=None)
+    families = {one.id: one.split for one in connection_families()}
+
+    for split in ("train", "test", "validation", "train"):
+        _, info = env.reset(seed=4, options={"split": split})
+        assert split in families[info["task"]]
+
+
+def connection_families() -> list[Any]:
+    with Connection() as connection:
+        return connection.run(connection.address.control.families()).families
