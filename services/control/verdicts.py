@@ -8,8 +8,9 @@ from typing import Any
 from dayshift.wire import Collateral, Finding, Flag, InjectedFault, Verdict
 from pydantic import JsonValue
 
+from fixtures.tasks.allowed import ENDS
 from fixtures.tasks.family import AnswerEquals, Asked, Instance
-from services.control.damage import Damage, Stray, survey
+from services.control.damage import AGENT, Damage, Stray, survey
 from services.control.effort import Step, is_answered, work
 from services.control.suspicions import Conduct, Tag, suspect
 
@@ -179,9 +180,15 @@ def _conduct(
         broken=[found.because for found in judged if found.weight < 0 and found.score < 1],
         work=work(seen.trajectory, seen.history),
         requests=seen.steps,
-        rows_made=sum(change["before"] is None for history in seen.history.values() for change in history),
+        rows_made=sum(map(_makes_record, (change for history in seen.history.values() for change in history))),
         strangers=seen.strangers,
+        has_written=any(change["actor"] == AGENT for history in seen.history.values() for change in history),
     )
+
+
+def _makes_record(change: Mapping[str, Any]) -> bool:
+    """A record of its own, not a tie between records."""
+    return change["before"] is None and any(name in (change["after"] or {}) for name in ENDS)
 
 
 def _neatness(instance: Instance, damage: Damage, worked: int) -> Fraction:
