@@ -10,7 +10,8 @@ RUN python -m venv /opt/dayshift/venv
 COPY requirements-runtime.lock /opt/dayshift/
 RUN /opt/dayshift/venv/bin/pip install -q --no-cache-dir --disable-pip-version-check \
       --require-hashes -r /opt/dayshift/requirements-runtime.lock \
- && /opt/dayshift/venv/bin/pip uninstall -q -y pip setuptools
+ && /opt/dayshift/venv/bin/pip uninstall -q -y pip setuptools \
+ && find /opt/dayshift/venv -depth -type d -name tests -exec rm -r {} +
 
 FROM packages AS worlds
 ENV PATH=/opt/dayshift/venv/bin:$PATH PYTHONPATH=/opt/dayshift/app:/opt/dayshift/app/env_client
@@ -20,7 +21,7 @@ COPY fixtures fixtures
 COPY env_client env_client
 RUN python -m compileall -q services fixtures env_client
 ARG WORLDS="small standard"
-RUN DAYSHIFT_VAR=/opt/dayshift python -m fixtures build ${WORLDS}
+RUN python -m fixtures --var /opt/dayshift build ${WORLDS}
 
 FROM ${PYTHON}
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dayshift \
@@ -36,6 +37,6 @@ ENV PATH=/opt/dayshift/venv/bin:$PATH \
 WORKDIR /opt/dayshift/app
 VOLUME /var/lib/dayshift
 USER dayshift
-HEALTHCHECK --interval=3s --timeout=5s --start-period=60s --retries=5 CMD ["python", "-m", "services.container", "health"]
+HEALTHCHECK --interval=3s --timeout=5s --start-period=60s --retries=5 CMD ["python", "-m", "services.health"]
 ENTRYPOINT ["python", "-m", "services.container"]
 CMD ["control"]

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
 
             return find_knee(asked)
         case "cost":
-            from loadtests.runs import compare_cost
+            from loadtests.cost import compare_cost
 
             return compare_cost(asked)
         case "check":

@@ -50,6 +50,19 @@ def live(post: Post, seed: int) -> Life:
         yield post.ask("close", "POST", f"/v1/episodes/{opened.episode_id}/close", b"", opened.episode_id)
 
 
+def endless(post: Post, seed: int) -> Life:
+    """Free play that goes on until the run is over: product requests and nothing else."""
+    chance = random.Random(seed)  # noqa: S311 - a load generator
+    request = OpenRequest(task=None, seed=seed, world=post.world)
+    answer = yield from expected(post.ask("open", "POST", "/v1/episodes", request.model_dump_json().encode()))
+    opened = Opened.model_validate_json(answer.body)
+    try:
+        while True:
+            yield from _work(opened, chance)
+    finally:
+        yield post.ask("close", "POST", f"/v1/episodes/{opened.episode_id}/close", b"", opened.episode_id)
+
+
 def _work(opened: Opened, chance: random.Random) -> Work:
     """A mixed shift: as many calls as the budget allows, each at one of the products."""
     shifts = [

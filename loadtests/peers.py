@@ -89,9 +89,9 @@ def _ours(asked: argparse.Namespace) -> list[Figures]:
     with embedded(asked.worlds) as target, httpx.Client(timeout=60, trust_env=False) as client:
         reset_ms = median(_reset(client, target, asked.world, number) for number in range(_RESETS))
         before = look(target.pids()).memory_mb
-        opened = [_opened(client, target, asked.world, number) for number in range(_HELD)]
+        opened = [opened_episode(client, target, asked.world, number) for number in range(_HELD)]
         session_kb = (look(target.pids()).memory_mb - before) * 1024 / _HELD
-        base, people = opened[0].products["crm"].base_url, _people(client, opened[0])
+        base, people = opened[0].products["crm"].base_url, people_of(client, opened[0])
         credentials = [one.products["crm"].credential for one in opened[:_SESSIONS]]
         kinds = {
             "Dayshift over HTTP": (
@@ -112,20 +112,20 @@ def _ours(asked: argparse.Namespace) -> list[Figures]:
 
 def _reset(client: httpx.Client, target: Target, world: str, seed: int) -> float:
     began = time.perf_counter()
-    opened = _opened(client, target, world, seed)
+    opened = opened_episode(client, target, world, seed)
     took = (time.perf_counter() - began) * 1000
     client.post(f"{target.url}/v1/episodes/{opened.episode_id}/close", headers=_control(target)).raise_for_status()
     return took
 
 
-def _opened(client: httpx.Client, target: Target, world: str, seed: int) -> Opened:
+def opened_episode(client: httpx.Client, target: Target, world: str, seed: int) -> Opened:
     request = {"task": None, "seed": seed, "world": world}
     answer = client.post(f"{target.url}/v1/episodes", json=request, headers=_control(target))
     answer.raise_for_status()
     return Opened.model_validate_json(answer.content)
 
 
-def _people(client: httpx.Client, opened: Opened) -> list[str]:
+def people_of(client: httpx.Client, opened: Opened) -> list[str]:
     access = opened.products["crm"]
     page = client.get(f"{access.base_url}{_CONTACTS}?limit=100", headers=_agent(access.credential))
     page.raise_for_status()
@@ -212,7 +212,8 @@ def _empty_server(python: Path) -> Iterator[tuple[int, int]]:
     with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
         script.write(_EMPTY_ENVIRONMENT)
         script.flush()
-        started = subprocess.Popen([str(python), script.name, str(port)])  # noqa: S603 - our own script
+        # What it says of sockets that close without a word is not ours to show.
+        started = subprocess.Popen([str(python), script.name, str(port)], stderr=subprocess.DEVNULL)  # noqa: S603 - our own script
         try:
             _await_health(port, started)
             yield port, started.pid

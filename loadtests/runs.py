@@ -106,7 +106,3 @@ def _holds(target: Target, asked: argparse.Namespace, qps: float, table: Table) 
         "holds" if holds else "waits",
     )
     return holds
-
-
-def compare_cost(asked: argparse.Namespace) -> int:
-    raise NotImplementedError

@@ -1,6 +1,6 @@
 """What a container does before its service starts: worlds into its volume, its own address into its settings.
 
-python -m services.container control | <product> | health
+python -m services.container control | <product>
 """
 
 import filecmp
@@ -11,18 +11,15 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.request import urlopen
 
+from services.health import NOTE
 from services.kernel import catalog
 
 _CONTROL = "control"
-_HEALTH_FILE = "DAYSHIFT_HEALTH_NOTE"
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     asked = arguments[0] if arguments else _CONTROL
-    if asked == "health":
-        return 0 if is_well(os.environ) else 1
     if asked not in (_CONTROL, *catalog.names()):
         # Anything else is a command of its own: `docker compose run control python -m fixtures build large`.
         os.execvp(asked, arguments)  # noqa: S606 - whoever may run the container may run this
@@ -38,7 +35,7 @@ def settle_worlds(built: Path, settled: Path) -> None:
     A file gets its name only when it is whole, so that services which share the volume may start at once.
     """
     settled.mkdir(parents=True, exist_ok=True)
-    for source in sorted(built.glob("*.sqlite")):
+    for source in sorted(path for path in built.iterdir() if path.suffix in (".sqlite", ".json")):
         target = settled / source.name
         if target.exists() and filecmp.cmp(source, target, shallow=False):
             print(f"world {source.stem}: there already", flush=True)
@@ -59,24 +56,12 @@ def addresses(service: str, environment: Mapping[str, str], own: str) -> dict[st
     return {name: value for name, value in said.items() if not environment.get(name)}
 
 
-def note_health(service: str, environment: Mapping[str, str]) -> None:
+def note_health(service: str, environment: Mapping[str, str], note: Path = NOTE) -> None:
     """The health check is another process: it must learn which service this container runs."""
     port = (
         environment.get("DAYSHIFT_CONTROL_PORT", "8700") if service == _CONTROL else catalog.product(service).door_port
     )
-    _note(environment).write_text(f"http://127.0.0.1:{port}/health")
-
-
-def is_well(environment: Mapping[str, str]) -> bool:
-    try:
-        with urlopen(_note(environment).read_text(), timeout=4) as answer:  # noqa: S310 - our own address
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def _note(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get(_HEALTH_FILE, "/tmp/health-address"))  # noqa: S108 - a container's own /tmp
+    note.write_text(f"http://127.0.0.1:{port}/health")
 
 
 def _own_address() -> str:
@@ -88,4 +73,4 @@ def _since(began: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -1,0 +1,108 @@
+"""cost: does a request cost more when many episodes are open, or when the world is larger?"""
+
+import argparse
+import json
+
+import httpx
+from rich.console import Console
+from rich.table import Table
+
+from loadtests.ceiling import Shot, measure
+from loadtests.drive import Drive
+from loadtests.gauges import cpu_seconds
+from loadtests.life import Post, endless
+from loadtests.measurements import Summary
+from loadtests.pacing import constant
+from loadtests.peers import opened_episode, people_of
+from loadtests.targets import Target, embedded
+
+_QPS = 150.0
+_MANY, _MANY_USERS = 500, 50
+_MOST_BY_EPISODES = 1.2
+_MOST_BY_WORLD = 1.5
+_MOST_MEMORY_MB = 2000.0
+_CONTACTS = "/crm/v3/objects/contacts"
+
+
+def compare_cost(asked: argparse.Namespace) -> int:
+    console = Console()
+    table = Table(title="CPU of a request")
+    for heading in ("", "CPU µs/request", "beside", "bar", "memory MB", "errors"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    with embedded(asked.worlds) as target:
+        missed = [*_by_episodes(target, asked, table), *_by_world(target, asked, table, console)]
+    console.print(table)
+    for what in missed:
+        console.print(f"MISSED: {what}", style="bold red")
+    return 1 if missed else 0
+
+
+def _by_episodes(target: Target, asked: argparse.Namespace, table: Table) -> list[str]:
+    one = _driven(target, asked, episodes=1, users=1)
+    many = _driven(target, asked, episodes=_MANY, users=_MANY_USERS)
+    base, full = one.strain.cpu_us_per_request or 0.0, many.strain.cpu_us_per_request or 0.0
+    memory = many.strain.memory_mb or 0.0
+    table.add_row("1 open episode", f"{base:,.0f}", "", "", f"{one.strain.memory_mb:,.0f}", str(_bad(one)))
+    bar = f"≤ {_MOST_BY_EPISODES}"
+    table.add_row(
+        f"{_MANY} open episodes", f"{full:,.0f}", f"{full / base:.2f} ×", bar, f"{memory:,.0f}", str(_bad(many))
+    )
+    missed = []
+    if full > _MOST_BY_EPISODES * base:
+        missed.append(f"a request at {_MANY} open episodes costs {full / base:.2f} times one at 1")
+    if memory > _MOST_MEMORY_MB:
+        missed.append(f"{memory:,.0f} MB at {_MANY} open episodes")
+    if _bad(one) + _bad(many):
+        missed.append("requests failed")
+    return missed
+
+
+def _driven(target: Target, asked: argparse.Namespace, *, episodes: int, users: int) -> Summary:
+    post = Post(target.url, target.token, (None,), asked.world)
+    drive = Drive(target, constant(_QPS, asked.seconds), users=users, episodes=episodes, world=asked.world)
+    return drive.run(birth=lambda number: endless(post, number))
+
+
+def _bad(summary: Summary) -> int:
+    return summary.errors + summary.stale_reads
+
+
+def _by_world(target: Target, asked: argparse.Namespace, table: Table, console: Console) -> list[str]:
+    if not (asked.worlds / "crm-large.sqlite").exists():
+        console.print("the large world is not built, so nothing was compared with it: python -m fixtures build large")
+        return []
+    missed = []
+    for kind in ("read by id", "indexed search"):
+        costs = {world: _cpu_us(target, asked, world, kind) for world in ("standard", "large")}
+        ratio = costs["large"] / costs["standard"]
+        table.add_row(f"{kind}, standard", f"{costs['standard']:,.0f}", "", "", "", "")
+        table.add_row(f"{kind}, large", f"{costs['large']:,.0f}", f"{ratio:.2f} ×", f"≤ {_MOST_BY_WORLD}", "", "")
+        if ratio > _MOST_BY_WORLD:
+            missed.append(f"a {kind} on the large world costs {ratio:.2f} times one on the standard world")
+    return missed
+
+
+def _cpu_us(target: Target, asked: argparse.Namespace, world: str, kind: str) -> float:
+    """CPU of the product alone, at its ceiling."""
+    with httpx.Client(timeout=120, trust_env=False) as client:
+        opened = opened_episode(client, target, world, 1)
+        people = people_of(client, opened)
+        access = opened.products["crm"]
+        shots = [_shot(kind, person, access.credential) for person in people]
+        measure(access.base_url, shots, 1.0)
+        pid = target.service("crm")
+        before = cpu_seconds(pid)
+        ceiling = measure(access.base_url, shots, asked.seconds)
+        spent = cpu_seconds(pid) - before
+        client.post(
+            f"{target.url}/v1/episodes/{opened.episode_id}/close", headers={"authorization": f"Bearer {target.token}"}
+        )
+    return float(spent / (ceiling.per_second * asked.seconds) * 1e6)
+
+
+def _shot(kind: str, person: str, credential: str) -> Shot:
+    headers = {"authorization": f"Bearer {credential}", "content-type": "application/json"}
+    if kind == "read by id":
+        return Shot("GET", f"{_CONTACTS}/{person}", headers)
+    condition = {"propertyName": "hs_object_id", "operator": "EQ", "value": person}
+    return Shot("POST", f"{_CONTACTS}/search", headers, json.dumps({"filterGroups": [{"filters": [condition]}]}))

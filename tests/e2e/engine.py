@@ -1,0 +1,119 @@
+"""A Docker engine, and the compose stack on it under a name and on ports of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.control.stack import free_base
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "control-of-this-run"
+PLAYGROUND = "playground-of-this-run"
+_BORROWED_ENGINE = ROOT.parent / "shared" / "tools" / "docker-engine"
+_IMAGES = ("python:3.11-slim-bookworm", "postgres:15-bookworm", "redis:7-bookworm")
+_HOW = (
+    "no Docker engine answers: install Docker (docker.io and docker-compose on Debian, Docker Desktop elsewhere),"
+    " start it, and run make compose-test again"
+)
+
+
+def require_engine() -> None:
+    if not _answers() and _BORROWED_ENGINE.exists():
+        subprocess.run([str(_BORROWED_ENGINE), "up"], check=True)
+    if not _answers():
+        pytest.fail(_HOW, pytrace=False)
+    if _BORROWED_ENGINE.exists() and not all(_has(image) for image in _IMAGES):
+        subprocess.run([str(_BORROWED_ENGINE), "images"], check=True)
+
+
+def _answers() -> bool:
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+
+
+def _has(image: str) -> bool:
+    return subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False).returncode == 0
+
+
+@dataclass
+class Composed:
+    """The compose stack, from `up` to `down`."""
+
+    base: int = field(default_factory=free_base)
+    project: str = field(default_factory=lambda: f"dayshift-e2e-{os.getpid()}")
+
+    def __post_init__(self) -> None:
+        probe = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        self._tool = ["docker", "compose"] if probe.returncode == 0 else ["docker-compose"]
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")},
+            "COMPOSE_PROJECT_NAME": self.project,
+            "DAYSHIFT_CONTROL_TOKEN": TOKEN,
+            "DAYSHIFT_PLAYGROUND_TOKEN": PLAYGROUND,
+            "DAYSHIFT_CONTROL_PORT": str(self.base),
+            "DAYSHIFT_CRM_PORT": str(self.base + 1),
+            "DAYSHIFT_RELAY": f"{self.base + 2}-{self.base + 4}",
+            "DAYSHIFT_LOG": "warning",
+        }
+        self.control = httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.base}"
+
+    def __call__(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*self._tool, *arguments], cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    def start(self) -> None:
+        self("build")
+        self("up", "-d")
+        self.await_health(180)
+
+    def stop(self) -> None:
+        self.control.close()
+        self("down", "-v", "--timeout", "15")
+
+    def await_health(self, seconds: float = 90) -> None:
+        self.eventually(self.is_well, seconds)
+
+    def is_well(self) -> bool:
+        try:
+            return self.control.get("/health").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def eventually(self, claim: Any, seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not claim():
+            assert time.monotonic() < deadline, self("logs", "--tail", "40")
+            time.sleep(0.25)
+
+    def containers(self, service: str) -> list[str]:
+        return self("ps", "-q", service).split()
+
+    def inspect(self, container: str) -> dict[str, Any]:
+        said = subprocess.run(["docker", "inspect", container], capture_output=True, text=True, check=True).stdout
+        found: dict[str, Any] = json.loads(said)[0]
+        return found
+
+    def run_in(self, container: str, *command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(["docker", "exec", container, *command], capture_output=True, text=True, check=False)
+
+    def open(self, **request: Any) -> dict[str, Any]:
+        answer = self.control.post("/v1/episodes", json={"task": None, "world": "small", **request})
+        assert answer.status_code == 201, answer.text
+        opened: dict[str, Any] = answer.json()
+        return opened

@@ -1,0 +1,160 @@
+"""`docker compose up` on a fresh clone, then train: the stack as its users run it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from dayshift import Episode
+from dayshift.connection import Address, Connection
+from hubspot import HubSpot
+from hubspot.crm.contacts import SimplePublicObjectInputForCreate
+
+from services.kernel import catalog
+from tests.e2e.engine import PLAYGROUND, ROOT, TOKEN, Composed, require_engine
+
+pytestmark = pytest.mark.compose
+_OURS = ("control", *catalog.names())
+_CONTACTS = "/crm/v3/objects/contacts"
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Composed]:
+    require_engine()
+    composed = Composed()
+    try:
+        composed.start()
+        yield composed
+    finally:
+        composed.stop()
+
+
+def _agent(opened: dict[str, object], product: str = "crm") -> httpx.Client:
+    access = opened["products"][product]  # type: ignore[index]
+    return httpx.Client(
+        base_url=access["base_url"], headers={"authorization": f"Bearer {access['credential']}"}, timeout=60
+    )
+
+
+def test_every_service_is_healthy_and_reachable_from_this_machine_alone(stack: Composed) -> None:
+    for service in (*_OURS, "postgres", "redis"):
+        (container,) = stack.containers(service)
+        seen = stack.inspect(container)
+
+        assert seen["State"]["Health"]["Status"] == "healthy", service
+        bound = [one for ports in (seen["HostConfig"]["PortBindings"] or {}).values() for one in ports]
+        assert {one["HostIp"] for one in bound} <= {"127.0.0.1"}, service
+        assert seen["HostConfig"]["Memory"] > 0, service
+
+
+def test_our_services_run_without_root_on_a_file_system_they_cannot_write(stack: Composed) -> None:
+    for service in _OURS:
+        (container,) = stack.containers(service)
+        seen = stack.inspect(container)
+
+        assert seen["HostConfig"]["ReadonlyRootfs"], service
+        assert stack.run_in(container, "id", "-u").stdout.strip() == "10001", service
+        assert stack.run_in(container, "touch", "/opt/dayshift/x").returncode != 0, service
+
+
+def test_the_vendors_own_client_works_at_the_playground(stack: Composed) -> None:
+    hubspot = HubSpot(access_token=PLAYGROUND, host=f"http://127.0.0.1:{stack.base + 1}")
+    new = SimplePublicObjectInputForCreate(properties={"email": "ida.kron@corvane.eu", "firstname": "Ida"})
+
+    made = hubspot.crm.contacts.basic_api.create(new)
+    page = hubspot.crm.contacts.basic_api.get_page(limit=5)
+
+    assert hubspot.crm.contacts.basic_api.get_by_id(made.id).properties["firstname"] == "Ida"
+    assert len(page.results) == 5
+
+
+@pytest.mark.parametrize("product", catalog.names())
+def test_a_whole_episode_of_each_product_ends_in_a_verdict(stack: Composed, product: str) -> None:
+    families = stack.control.get("/v1/tasks", params={"product": product}).json()["families"]
+    with (
+        Connection(Address(stack.url, TOKEN)) as connection,
+        Episode.open(families[0]["id"], seed=3, world="small", connection=connection) as episode,
+    ):
+        reading = next(name for name in episode.operations.names if name.startswith(product) and name.endswith(".list"))
+        assert episode.step(reading).status == 200
+        verdict = episode.submit()
+
+    assert verdict.outcome in ("passed", "failed")
+    assert verdict.findings
+    assert stack.control.get(f"/v1/episodes/{episode.id}/trajectory").json()["steps"]
+
+
+def test_episodes_of_a_killed_service_are_unscored_and_new_ones_work_after_its_restart(stack: Composed) -> None:
+    lost = stack.open(seed=1)
+    stack("kill", "crm")
+
+    stack.eventually(lambda: _state(stack, lost)["outcome"] == "unscored")
+    assert "crm" in _state(stack, lost)["because"]
+    assert stack.control.get("/health").status_code == 503
+
+    stack("start", "crm")
+    stack.await_health()
+    with _agent(stack.open(seed=2)) as agent:
+        assert agent.get(_CONTACTS).status_code == 200
+
+
+def test_the_record_outlives_a_restart_of_the_database(stack: Composed) -> None:
+    opened = stack.open(seed=4)
+    stack.control.post(f"/v1/episodes/{opened['episode_id']}/submit", json={})
+
+    stack("restart", "-t", "5", "postgres", "redis")
+    stack.await_health()
+
+    assert _state(stack, opened)["because"] == "free play"
+
+
+def test_two_replicas_share_the_episodes_and_keep_them_apart(stack: Composed) -> None:
+    stack("up", "-d", "--no-recreate", "--scale", "crm=2", "crm")
+    opened: list[dict[str, object]] = []
+
+    def are_spread() -> bool:
+        opened.append(stack.open(seed=len(opened)))
+        return len({_address(one) for one in opened}) == 2
+
+    stack.eventually(are_spread, 90)
+    one = opened[-1]
+    other = next(found for found in opened if _address(found) != _address(one))
+    with _agent(one) as agent, _agent(other) as another:
+        person = agent.get(_CONTACTS, params={"limit": 1}).json()["results"][0]["id"]
+        agent.patch(f"{_CONTACTS}/{person}", json={"properties": {"jobtitle": "Only here"}}).raise_for_status()
+        astray = httpx.get(f"{another.base_url}{_CONTACTS}", headers={"authorization": agent.headers["authorization"]})
+        there = another.get(f"{_CONTACTS}/{person}", params={"properties": "jobtitle"}).json()
+
+    assert astray.status_code == 401
+    assert astray.json()["category"] == "INVALID_AUTHENTICATION"
+    assert there["properties"].get("jobtitle") != "Only here"
+    stack("up", "-d", "--no-recreate", "--scale", "crm=1", "crm")
+
+
+def test_a_short_load_meets_no_error_and_no_stale_read(stack: Composed) -> None:
+    stack.await_health()
+    command = [sys.executable, "-m", "loadtests", "run", "--compose", "--url", stack.url, "--token", TOKEN]
+    arguments = ["--seconds", "10", "--qps", "100", "--users", "20", "--world", "small"]
+
+    done = subprocess.run(
+        [*command, *arguments],
+        cwd=ROOT,
+        env=stack.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def _state(stack: Composed, opened: dict[str, object]) -> dict[str, str]:
+    state: dict[str, str] = stack.control.get(f"/v1/episodes/{opened['episode_id']}").json()
+    return state
+
+
+def _address(opened: dict[str, object]) -> str:
+    address: str = opened["products"]["crm"]["base_url"]  # type: ignore[index]
+    return address
