@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from services.kernel.agent_door import AgentDoor
@@ -33,7 +35,14 @@ def create_api(product: Product) -> FastAPI:
     )
     api.include_router(product.router)
     describe(api, product.encoding)
+    for kind in (RequestValidationError, HTTPException):
+        api.add_exception_handler(kind, _leave_it_to_the_door)
     return api
+
+
+async def _leave_it_to_the_door(_: Request, error: Exception) -> Response:
+    """FastAPI would answer a form it cannot read in words of its own; the product has better ones."""
+    raise error
 
 
 def create_app(product: Product, episodes: Episodes, telemetry: Telemetry, body_limit: int | None = None) -> ASGIApp:
