@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.crm.kinds import BY_NAME
+from services.crm.meaning import HasOpenTask, RecordReads
 from services.crm.operations.conditions import Binder
 from services.crm.operations.object_types import resolve
 from services.crm.operations.search import Filter, matching
@@ -319,4 +320,6 @@ checks = named(
     CountIs,
     HasActivity,
     NothingElseChanged,
+    RecordReads,
+    HasOpenTask,
 )

@@ -175,3 +175,64 @@ def test_an_activity_says_what_it_should(world: World) -> None:
 def test_an_unknown_argument_does_not_load() -> None:
     with pytest.raises(ValueError, match="extra"):
         parse(checks, "IsArchived", {"record_id": 1, "colour": "red"})
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "asked"),
+    [
+        ("phone", "+49 (0)30 90182-0", "0049309 01820"),
+        ("website", "https://www.corvane.eu/", "corvane.eu"),
+        ("jobtitle", "  head of  Finance", "Head of Finance"),
+        ("city", "Zu\u0308rich", "Zürich"),
+    ],
+)
+def test_a_record_reads_the_same_however_it_is_spelt(world: World, name: str, held: str, asked: str) -> None:
+    update(world, CONTACTS, **{name: held})
+
+    assert ask(world, "RecordReads", record_id=CONTACTS, readings={name: ["something else", asked]}).held
+
+
+def test_amounts_and_days_are_read_as_such(world: World) -> None:
+    records.update(
+        world, DEAL, records.read(world, DEAL, str(DEALS)), {"amount": "17400.0", "closedate": "2026-12-01T17:00:00Z"}
+    )
+
+    readings = {"amount": ["17400"], "closedate": ["2026-12-01"], "dealname": [""]}
+    finding = ask(world, "RecordReads", record_id=DEALS, readings=readings)
+
+    assert finding.score == Fraction(2, 3)
+    assert not ask(
+        world, "RecordReads", record_id=DEALS, readings={"amount": ["1740"], "closedate": ["2026-12-02"]}
+    ).score
+
+
+def test_capitals_and_edges_count_where_they_are_the_trouble(world: World) -> None:
+    asked = {"record_id": CONTACTS, "readings": {"city": ["Ulm"]}}
+    update(world, CONTACTS, city="ULM")
+    shouted = ask(world, "RecordReads", **asked, cased=True)
+    update(world, CONTACTS, city="Ulm ")
+    untidy = ask(world, "RecordReads", **asked, cased=True)
+
+    assert not shouted.score
+    assert not untidy.score
+    assert ask(world, "RecordReads", **asked).held
+
+
+def test_an_open_to_do_is_new_due_in_time_and_in_the_right_hands(world: World) -> None:
+    asked = {"record_id": DEALS, "due_from": "2026-11-10", "due_until": "2026-11-12"}
+    task = BY_NAME["tasks"]
+    nothing = ask(world, "HasOpenTask", **asked)
+
+    def make(**properties: str) -> None:
+        tie = records.Tie(str(DEALS), (associations.Spec("HUBSPOT_DEFINED", 216),))
+        records.create(world, task, {"hs_task_subject": "Call back", **properties}, [tie])
+
+    make(hs_timestamp="2026-11-11T09:00:00Z", hs_task_status="COMPLETED")
+    make(hs_timestamp="2026-11-09T09:00:00Z")
+    wrong = ask(world, "HasOpenTask", **asked)
+    make(hs_timestamp="2026-11-12T09:00:00Z")
+
+    assert not nothing.score
+    assert not wrong.score
+    assert ask(world, "HasOpenTask", **asked).held
+    assert not ask(world, "HasOpenTask", **asked, owner_id="1").held
