@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.crm.kinds import BY_NAME
+from services.crm.logged import ActivityReads, ListHolds, NothingLogged
 from services.crm.meaning import HasOpenTask, RecordReads
 from services.crm.operations.conditions import Binder
 from services.crm.operations.object_types import resolve
@@ -322,4 +323,7 @@ checks = named(
     NothingElseChanged,
     RecordReads,
     HasOpenTask,
+    ActivityReads,
+    NothingLogged,
+    ListHolds,
 )
