@@ -79,7 +79,19 @@ class Postgres(Server):
         self.has_own_disk = _mounted(self._disk)
         _give(self._disk)
         self._data = self._disk / "data"
-        initdb = [str(_postgres_folder() / "initdb"), "-D", str(self._data), "-U", "dayshift", "-A", "trust", "-N"]
+        initdb = [
+            str(_postgres_folder() / "initdb"),
+            "-D",
+            str(self._data),
+            "-U",
+            "dayshift",
+            "-A",
+            "trust",
+            "-N",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        ]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, user=server_user())  # noqa: S603 - our own command
 
     @property

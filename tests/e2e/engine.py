@@ -80,7 +80,7 @@ class Composed:
     def start(self) -> None:
         self("build")
         self("up", "-d")
-        self.await_health(180)
+        self.await_health(300)
 
     def stop(self) -> None:
         self.control.close()
