@@ -1,5 +1,6 @@
 """Policies that need no model: the oracle in its variations, idlers, blunderers, and chance."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from services.validate.moves import Moves, moves_in
 
 EXTRA_READS = 20
 RANDOM_STEPS = 50
+_ID = re.compile(r'"id": ?"(\d+)"')
 
 Policy = Callable[[Attempt], Verdict]
 
@@ -88,16 +90,34 @@ def alternative(name: str) -> Policy:
 
 
 def chance(attempt: Attempt) -> Verdict:
-    """Uniform over all operations, with arguments that their schemas allow."""
+    """Uniform over all operations, with arguments that their schemas allow and ids that it has met."""
     drawn = np.random.default_rng(attempt.seed)
     names = [name for name in attempt.episode.operations.names if attempt.episode.operations[name].product]
+    met = _ids_in(attempt.try_(_moves(attempt).look()).text)
     for _ in range(RANDOM_STEPS):
         operation = attempt.episode.operations[names[int(drawn.integers(len(names)))]]
+        arguments = _with_ids(sample_arguments(operation.schema, drawn), met, drawn)
         try:
-            attempt.episode.act({"operation": operation.name, "arguments": sample_arguments(operation.schema, drawn)})
+            exchange = attempt.episode.act({"operation": operation.name, "arguments": arguments})
         except EpisodeOver:
             break
+        met += _ids_in(exchange.text)
     return attempt.submit(_random_answer(attempt, drawn))
+
+
+def _ids_in(text: str) -> list[str]:
+    return _ID.findall(text)
+
+
+def _with_ids(value: Any, met: list[str], drawn: np.random.Generator) -> Any:
+    """Numbers drawn blindly name nothing: where a text of digits stands, a known id may stand."""
+    if isinstance(value, dict):
+        return {name: _with_ids(inner, met, drawn) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_ids(inner, met, drawn) for inner in value]
+    if isinstance(value, str) and value.isdecimal() and met:
+        return met[int(drawn.integers(len(met)))]
+    return value
 
 
 def _random_answer(attempt: Attempt, drawn: np.random.Generator) -> JsonValue:

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -36,10 +37,26 @@ class Trial:
     place: Place
     family: Family[Any]
     seed: int
+    _parts: dict[int, Verdict] = field(default_factory=dict)
 
     def play(self, policy: Policy, faults: str = "none") -> tuple[Verdict, Attempt]:
         with attempt(self.place, self.family, self.seed, faults) as made:
             return policy(made), made
+
+    @cached_property
+    def solved(self) -> tuple[Verdict, Attempt]:
+        """The oracle, once: several promises compare with it."""
+        return self.play(policies.oracle)
+
+    @property
+    def writes(self) -> int:
+        made = self.solved[1]
+        return sum(not made.reads(call) for call in made.made)
+
+    def part(self, writes: int) -> Verdict:
+        if writes not in self._parts:
+            self._parts[writes] = self.play(policies.part_of_oracle(writes))[0]
+        return self._parts[writes]
 
     def reward(self, policy: Policy, faults: str = "none") -> float:
         verdict, _ = self.play(policy, faults)
@@ -62,7 +79,7 @@ def tried(trial: Trial) -> list[Kept]:
 
 
 def oracle_earns_one(trial: Trial) -> Iterator[Kept]:
-    verdict, made = trial.play(policies.oracle)
+    verdict, made = trial.solved
     yield _equals("oracle_earns_one", verdict, 1.0)
     steps, par, budget = verdict.steps, made.instance.par, made.instance.budget.steps
     spent = work(_steps(made), _history(made))
@@ -85,9 +102,7 @@ def order_does_not_matter(trial: Trial) -> Iterator[Kept]:
 
 def other_ways_earn_one(trial: Trial) -> Iterator[Kept]:
     yield _equals("oracle_in_bulk", trial.play(policies.in_bulk)[0], 1.0)
-    with attempt(trial.place, trial.family, trial.seed) as made:
-        names = list(made.family.alternatives(made.trouble))
-    for name in names:
+    for name in trial.family.alternatives(trial.solved[1].trouble):
         yield _equals(f"alternative: {name}", trial.play(policies.alternative(name))[0], 1.0)
 
 
@@ -98,10 +113,10 @@ def extra_reads_cost_almost_nothing(trial: Trial) -> Iterator[Kept]:
 
 def part_earns_its_share(trial: Trial) -> Iterator[Kept]:
     """With every write of the oracle the reward grows or stays, and it is what the findings add up to."""
-    total = _writes(trial)
+    total = trial.writes
     rewards = []
     for count in _counts(total):
-        verdict, _ = trial.play(policies.part_of_oracle(count))
+        verdict = trial.part(count)
         share = sum(found.weight * found.score for found in verdict.findings if found.weight > 0)
         rewards.append(verdict.reward or 0.0)
         right = not verdict.collateral and abs(rewards[-1] - share) < _TOLERANCE and rewards[-1] < 1
@@ -121,7 +136,7 @@ def better_is_paid_more(trial: Trial) -> Iterator[Kept]:
 
 
 def same_again(trial: Trial) -> Iterator[Kept]:
-    first, made = trial.play(policies.oracle)
+    first, made = trial.solved
     again, _ = trial.play(policies.oracle)
     yield Kept("rerun_gives_the_same_verdict", first == again, "two runs of the oracle were judged differently")
     proof = verify(made.episode.trajectory(), trial.place.household)
@@ -160,11 +175,6 @@ def _equals(promise: str, verdict: Verdict, wanted: float) -> Kept:
     return Kept(promise, verdict.reward == wanted and not verdict.flags, because, verdict.reward)
 
 
-def _writes(trial: Trial) -> int:
-    _, made = trial.play(policies.oracle)
-    return sum(not made.reads(call) for call in made.made)
-
-
 def _counts(total: int) -> list[int]:
     """All there are, or those at the quarters."""
     return list(range(1, total)) if total <= 6 else sorted({total * quarter // 4 for quarter in (1, 2, 3)})
@@ -172,9 +182,9 @@ def _counts(total: int) -> list[int]:
 
 def _middle_rungs(trial: Trial, stray: float) -> list[float]:
     """Part of the work, where there are parts; else the work with something broken beside it."""
-    total = _writes(trial)
-    parts = {trial.reward(policies.part_of_oracle(count)) for count in (total // 2, total - 1) if count > 0}
-    partial = sorted((reward for reward in parts if 0 < reward < 1), reverse=True)
+    counts = _counts(trial.writes)
+    parts = {trial.part(count).reward or 0.0 for count in counts[len(counts) // 2 :]}
+    partial = sorted((reward for reward in parts if 0 < reward < 1), reverse=True)[:2]
     return partial or [stray]
 
 

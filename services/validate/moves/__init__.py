@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Protocol
 
 from fixtures.tasks.family import Call
-from services.validate.attempt import Attempt
+from services.validate.attempt import Attempt, Stuck
 
 
 class Moves(Protocol):
@@ -23,5 +23,10 @@ class Moves(Protocol):
 
 
 def moves_in(product: str) -> Moves:
-    found: Moves = import_module(f"services.validate.moves.{product}").moves
+    try:
+        found: Moves = import_module(f"services.validate.moves.{product}").moves
+    except ModuleNotFoundError as error:
+        raise Stuck(
+            f"services/validate/moves/{product}.py is missing: what is a mistake there, and what is harm?"
+        ) from error
     return found
