@@ -102,6 +102,7 @@ class Drive:
             errors=max(errors, len(self.recorder.troubles)),
             stale_reads=len(self.recorder.wrong),
             lives=self.recorder.lives,
+            episodes_left=self.target.open_episodes(),
             error_kinds=kinds_of(self.recorder.troubles),
             wrong=[wrong.what for wrong in self.recorder.wrong[:20]],
             strain=self._strain(len(samples), own_share),

@@ -100,6 +100,8 @@ class Summary:
     errors: int
     stale_reads: int
     lives: int
+    # Open when the run was over and everybody had left: leaked.
+    episodes_left: int
     error_kinds: dict[str, int]
     wrong: list[str]
     strain: Strain

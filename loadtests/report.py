@@ -30,6 +30,7 @@ _ROWS: tuple[tuple[str, Callable[[Figures], Any], str], ...] = (
     ("stale reads", lambda run: run["stale_reads"], ",.0f"),
     ("episodes lived", lambda run: run["lives"], ",.0f"),
     ("episodes at once", lambda run: run["episodes_at_once"], ",.0f"),
+    ("episodes left open", lambda run: run.get("episodes_left"), ",.0f"),
     ("CPU µs/request", lambda run: run["strain"]["cpu_us_per_request"], ",.0f"),
     ("memory MB", lambda run: run["strain"]["memory_mb"], ",.0f"),
     ("memory growth %", lambda run: _percent(run["strain"]["memory_growth"]), ".2f"),

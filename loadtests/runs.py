@@ -35,6 +35,8 @@ def _missed(summary: Summary, asked: argparse.Namespace) -> Iterator[str]:
         yield f"{summary.errors} errors"
     if summary.stale_reads:
         yield f"{summary.stale_reads} stale or wrong reads"
+    if summary.episodes_left and not asked.url:
+        yield f"{summary.episodes_left} episodes were left open"
     if summary.responses.count < summary.offered:
         yield f"only {summary.responses.count} of {summary.offered} offered requests were answered"
     if asked.p99 is not None and not summary.responses.p99 <= asked.p99:

@@ -55,6 +55,13 @@ class Target:
         with urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
             return json.load(answer)
 
+    def open_episodes(self) -> int:
+        """As control counts them; the playground is not one of them."""
+        request = Request(self.url + "/metrics", headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 - our own stack
+        with urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
+            lines = answer.read().decode().splitlines()
+        return int(sum(float(line.split()[-1]) for line in lines if line.startswith("dayshift_open_episodes")))
+
     def families(self) -> tuple[str, ...]:
         return tuple(family["id"] for family in self.get("/v1/tasks")["families"])
 

@@ -65,7 +65,7 @@ def checked(url: str, token: str, *arguments: str) -> subprocess.CompletedProces
 def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Path) -> None:
     with broken_house(tmp_path, bug) as url:
         began = time.monotonic()
-        found = checked(url, _TOKEN, "--seconds", "4")
+        found = checked(url, _TOKEN, "--seconds", "3")
         took = time.monotonic() - began
 
     assert found.returncode == 1, found.stdout + found.stderr
@@ -74,11 +74,10 @@ def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", ["stale_cache", "leak"])
-def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(bug: str, tmp_path: Path) -> None:
-    with broken_house(tmp_path, bug) as url:
+def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(tmp_path: Path) -> None:
+    with broken_house(tmp_path, "stale_cache") as url:
         command = [sys.executable, "-m", "loadtests", "run", "--url", url, "--token", _TOKEN]
-        arguments = ["--seconds", "6", "--qps", "150", "--users", "8", "--reports", str(tmp_path / "reports")]
+        arguments = ["--seconds", "4", "--qps", "150", "--users", "8", "--reports", str(tmp_path / "reports")]
         found = subprocess.run(
             [*command, *arguments], cwd=_ROOT, capture_output=True, text=True, timeout=120, check=False
         )

@@ -1,0 +1,32 @@
+"""A short soak of the embedded stack: what `make soak` does for half an hour."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.control.worlds import build_crm
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_a_soak_meets_no_error_no_stale_read_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    build_crm(tmp_path / "worlds")
+    reports = tmp_path / "reports"
+    command = [sys.executable, "-m", "loadtests", "run", "--shape", "soak", "--seconds", "12", "--qps", "100"]
+    where = ["--users", "10", "--episodes", "40", "--worlds", str(tmp_path / "worlds"), "--reports", str(reports)]
+
+    done = subprocess.run([*command, *where], cwd=_ROOT, capture_output=True, text=True, timeout=180, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = json.loads(next(reports.glob("*.json")).read_text())
+    assert (kept["errors"], kept["stale_reads"], kept["episodes_left"]) == (0, 0, 0)
+    assert kept["responses"]["count"] == kept["offered"] == pytest.approx(1200, abs=1)
+    assert kept["episodes_at_once"] == 40
+    assert kept["strain"]["memory_mb"] > 0
+    page = next(reports.glob("*.html")).read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("HttpUser", "")
