@@ -32,13 +32,38 @@ def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _describe(operation: dict[str, Any], components: dict[str, Any], encoding: Encoding) -> None:
+    # What cannot be read is refused in the product's own words, never with FastAPI's 422.
+    operation["responses"].pop("422", None)
     content = operation.get("requestBody", {}).get("content", {})
     if (described := content.pop("application/json", None)) is not None:
+        _without_null(described["schema"], components)
         nested = _nested_fields(described["schema"], components)
         content[encoding.media] = {**described, **({"encoding": nested} if nested else {})}
     for parameter in operation.get("parameters", ()):
+        _without_null(parameter["schema"], components)
         if parameter["in"] == "query" and _nests(parameter["schema"], components):
             parameter |= _NESTED
+
+
+def _without_null(schema: Any, components: dict[str, Any]) -> None:
+    """A form cannot say null: what is optional is left out."""
+    if isinstance(schema, list):
+        for one in schema:
+            _without_null(one, components)
+    if not isinstance(schema, dict):
+        return
+    if "$ref" in schema:
+        _without_null(_resolved(schema, components), components)
+        return
+    if "anyOf" in schema:
+        left = [one for one in schema["anyOf"] if one != {"type": "null"}]
+        if len(left) == 1:
+            del schema["anyOf"]
+            schema.update(left[0])
+        else:
+            schema["anyOf"] = left
+    for inner in list(schema.values()):
+        _without_null(inner, components)
 
 
 def _nested_fields(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
