@@ -1,0 +1,1 @@
+"""Billing: customers, what they bought, what they owe and what they paid."""

@@ -1,0 +1,65 @@
+"""Time passes: whatever falls due happens at its own moment, in order, and is told as an event."""
+
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from services.billing.operations import coupons, cycles, disputes, records, refunds, schedules, subscriptions
+from services.billing.operations.records import Body, now
+from services.billing.tables import discounts, invoices
+from services.billing.tables import disputes as dispute_rows
+from services.billing.tables import refunds as refund_rows
+from services.billing.tables import schedules as schedule_rows
+from services.billing.tables import subscriptions as subscription_rows
+from services.kernel.statements import Statement
+from services.kernel.world import World
+
+
+def _discount_ends(world: World, body: Body) -> None:
+    coupons.drop(world, body)
+
+
+# In the order in which things happen that fall due at the same second.
+_HAPPENS: tuple[tuple[sa.Table, Callable[[World, Body], Any]], ...] = (
+    (discounts, _discount_ends),
+    (schedule_rows, schedules.fall_due),
+    (subscription_rows, subscriptions.fall_due),
+    (invoices, cycles.invoice_due),
+    (refund_rows, refunds.settle),
+    (dispute_rows, disputes.fall_due),
+)
+
+
+def _first_due(table: sa.Table) -> Statement:
+    due = table.c.due_at
+    core = sa.select(table.c.id, due).where(due.is_not(None), due <= sa.bindparam("until"))
+    return Statement(core.order_by(due, table.c.created, table.c.seq).limit(1))
+
+
+_FIRST = tuple((table, _first_due(table), happen) for table, happen in _HAPPENS)
+
+
+class StandingStill(RuntimeError):
+    """Something fell due and nothing came of it: it would stay due, and time would never pass."""
+
+
+def advance(world: World, until_ms: int) -> None:
+    while (found := _next(world, until_ms // 1000)) is not None:
+        at, table, key, happen = found
+        if at * 1000 > world.clock.now_ms():
+            world.clock.advance_to(at * 1000)
+        revision = world.revision
+        happen(world, records.known(world, table, key))
+        if world.revision == revision:
+            raise StandingStill(f"{table.name} {key} at {now(world)}")
+    world.clock.advance_to(max(until_ms, world.clock.now_ms()))
+
+
+def _next(world: World, until: int) -> tuple[int, sa.Table, str, Callable[[World, Body], Any]] | None:
+    earliest: tuple[int, sa.Table, str, Callable[[World, Body], Any]] | None = None
+    for table, statement, happen in _FIRST:
+        for key, at in world.rows(statement, {"until": until}):
+            if earliest is None or at < earliest[0]:
+                earliest = (at, table, key, happen)
+    return earliest

@@ -1,0 +1,132 @@
+"""Payment methods: created, attached once, detached for good."""
+
+import hashlib
+from typing import Any
+
+from services.billing.errors import InvalidRequest
+from services.billing.operations import listing, records
+from services.billing.operations.records import Body, cleared, merged, now
+from services.billing.shapes import parties
+from services.billing.tables import customers, payment_methods, subscriptions
+from services.kernel.clock import moment
+from services.kernel.world import World
+
+Given = dict[str, Any]
+
+_BRANDS = (("4", "visa"), ("5", "mastercard"), ("2", "mastercard"), ("34", "amex"), ("37", "amex"), ("6", "discover"))
+# Numbers that the networks publish for trying things out; no bank honours them.
+_TRIAL_NUMBERS = frozenset({"4242424242424242", "5555555555554444", "378282246310005", "4000000000000002"})
+
+
+def create(world: World, given: Given) -> Body:
+    kind = given["type"]
+    details = given.get(kind)
+    if not details:
+        raise InvalidRequest(f"Missing required param: {kind}.", kind, "parameter_missing")
+    made = _card(world, details) if kind == "card" else _debit(details)
+    body = parties.payment_method(created=now(world), kind=kind, details=made)
+    if kind == "card" and details["number"] in _TRIAL_NUMBERS:
+        body["_refuses_with"] = "live_mode_test_card"
+    body["billing_details"] = _details(body["billing_details"], given.get("billing_details") or {})
+    body["metadata"] = merged({}, given.get("metadata"))
+    return records.add(world, payment_methods, body)
+
+
+def update(world: World, key: str, given: Given) -> Body:
+    body = records.need(world, payment_methods, key)
+    changes: Body = {}
+    if card := given.get("card"):
+        if body["type"] != "card":
+            raise InvalidRequest("You can only update a card on a payment method of type card.", "card")
+        changes["card"] = {**body["card"], **_dated(world, {**body["card"], **card})}
+    if details := given.get("billing_details"):
+        changes["billing_details"] = _details(body["billing_details"], details)
+    if "metadata" in given:
+        changes["metadata"] = merged(body["metadata"], given["metadata"])
+    _need_attached(body)
+    return records.change(world, payment_methods, body, changes, "payment_method.updated")
+
+
+def attach(world: World, key: str, customer: str) -> Body:
+    body = records.need(world, payment_methods, key)
+    records.refer(world, customers, customer, "customer")
+    if body["customer"] == customer:
+        return body
+    if body["customer"] is not None:
+        raise InvalidRequest(
+            "The payment method you provided has already been attached to a customer.", "payment_method"
+        )
+    if body.get("_detached"):
+        raise InvalidRequest(
+            "This PaymentMethod was previously used without being attached to a Customer or was detached from a "
+            "Customer, and may not be used again.",
+            "payment_method",
+        )
+    return records.change(world, payment_methods, body, {"customer": customer}, "payment_method.attached")
+
+
+def detach(world: World, key: str) -> Body:
+    """Final; whoever paid with it by default has no default any more."""
+    body = records.need(world, payment_methods, key)
+    _need_attached(body)
+    customer = records.known(world, customers, body["customer"])
+    settings = customer["invoice_settings"]
+    if settings["default_payment_method"] == key:
+        changes = {"invoice_settings": {**settings, "default_payment_method": None}}
+        records.change(world, customers, customer, changes, "customer.updated")
+    for subscription in listing.of(world, subscriptions, customer=customer["id"]):
+        if subscription["default_payment_method"] == key:
+            records.change(world, subscriptions, subscription, {"default_payment_method": None})
+    return records.change(
+        world, payment_methods, body, {"customer": None, "_detached": True}, "payment_method.detached"
+    )
+
+
+def _need_attached(body: Body) -> None:
+    if body["customer"] is None:
+        raise InvalidRequest("The payment method you provided is not attached to a customer.", "payment_method")
+
+
+def _card(world: World, given: Given) -> Body:
+    number = given.get("number", "")
+    if not (number.isascii() and number.isdigit() and 13 <= len(number) <= 19 and _luhn(number)):
+        raise InvalidRequest("Your card number is incorrect.", "card[number]", "incorrect_number")
+    brand = next((name for start, name in reversed(_BRANDS) if number.startswith(start)), "unknown")
+    dates = _dated(world, given)
+    return parties.card(brand=brand, last4=number[-4:], fingerprint=_fingerprint(number), **dates)
+
+
+def _dated(world: World, given: Given) -> dict[str, Any]:
+    if "exp_month" not in given or "exp_year" not in given:
+        raise InvalidRequest("Missing required param: card[exp_month].", "card[exp_month]", "parameter_missing")
+    today = moment(world.clock.now_ms())
+    month, year = given["exp_month"], given["exp_year"] + (2000 if given["exp_year"] < 100 else 0)
+    if not 1 <= month <= 12:
+        raise InvalidRequest("Your card's expiration month is invalid.", "card[exp_month]", "invalid_expiry_month")
+    if not (today.year, today.month) <= (year, month) or year > today.year + 50:
+        raise InvalidRequest("Your card's expiration year is invalid.", "card[exp_year]", "invalid_expiry_year")
+    return {"exp_month": month, "exp_year": year}
+
+
+def _debit(given: Given) -> Body:
+    iban = given["iban"].replace(" ", "").upper()
+    if not (15 <= len(iban) <= 34 and iban.isalnum() and iban[:2].isalpha()):
+        raise InvalidRequest("The IBAN you provided is invalid.", "sepa_debit[iban]", "invalid_bank_account_iban")
+    return parties.sepa_debit(last4=iban[-4:], country=iban[:2], fingerprint=_fingerprint(iban))
+
+
+def _luhn(number: str) -> bool:
+    doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(number))]
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def _fingerprint(number: str) -> str:
+    """The same card is recognised wherever it comes up, without its number."""
+    return hashlib.sha256(number.encode()).hexdigest()[:16]
+
+
+def _details(before: Body, given: Given) -> Body:
+    changes: Body = {name: cleared(given[name]) for name in ("email", "name", "phone") if name in given}
+    if isinstance(given.get("address"), dict):
+        changes["address"] = parties.address({**(before["address"] or {}), **given["address"]})
+    return {**before, **changes}

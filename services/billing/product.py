@@ -1,0 +1,69 @@
+"""Billing, declared."""
+
+from collections.abc import Mapping
+
+from services.billing.checks import checks
+from services.billing.errors import render, request_id_of
+from services.billing.operations.due import advance
+from services.billing.operations.records import API_VERSION
+from services.billing.routes import router
+from services.billing.tables import schema
+from services.kernel.answers import Answer
+from services.kernel.credentials import basic_username, bearer
+from services.kernel.encoding import BRACKETS
+from services.kernel.product import BenchCall, Keyed, Product
+from services.kernel.world import World
+
+_CUSTOMERS = "SELECT id FROM customers WHERE deleted IS NULL"
+_PAID = "SELECT id FROM charges WHERE status = 'succeeded' AND refunded = 0 AND disputed = 0"
+_PAYING = "SELECT DISTINCT customer FROM invoices WHERE status = 'paid'"
+MIB = 1 << 20
+
+
+def headers(world: World) -> Mapping[str, str]:
+    return {"Request-Id": request_id_of(world.clock.now_ms()), "Stripe-Version": API_VERSION}
+
+
+def keyed(answered: Keyed) -> Mapping[str, str]:
+    said = {"Idempotency-Key": answered.key}
+    if answered.replayed:
+        first = next((value.decode() for name, value in answered.first.headers if name == b"request-id"), "")
+        said |= {"Idempotent-Replayed": "true", "Original-Request": first}
+    return said
+
+
+def keeps(answer: Answer) -> bool:
+    """What was refused before anything was tried may be tried again under the same key."""
+    return answer.status < 400 or answer.status == 402
+
+
+product = Product(
+    name="billing",
+    title="Billing API",
+    version=API_VERSION,
+    port=8703,
+    schema=schema,
+    router=router,
+    render=render,
+    checks=checks,
+    mint=lambda secret: f"sk_live_{secret}",
+    forms=(bearer, basic_username),
+    advance=advance,
+    headers=headers,
+    keyed=keyed,
+    keeps=keeps,
+    encoding=BRACKETS,
+    body_limit=6 * MIB,
+    snippet="curl -s -u {token}: {base}/v1/customers\n"
+    'python -c \'import stripe; stripe.api_base = "{base}"; stripe.api_key = "{token}"; '
+    "print(stripe.Customer.list(limit=3))'",
+    bench={
+        "customer by id": BenchCall("GET", "/v1/customers/{id}", ids=_CUSTOMERS, bar=3.0),
+        "a customer's invoices": BenchCall("GET", "/v1/invoices?customer={id}&limit=10", ids=_PAYING, bar=12.0),
+        "list of 25 charges": BenchCall("GET", "/v1/charges?limit=25"),
+        "update a customer": BenchCall(
+            "POST", "/v1/customers/{id}", {"metadata": {"ticket": "{n}"}}, _CUSTOMERS, bar=6.0
+        ),
+        "refund a little": BenchCall("POST", "/v1/refunds", {"charge": "{id}", "amount": "1"}, _PAID, bar=14.0),
+    },
+)

@@ -1,0 +1,48 @@
+"""Multipart bodies: the one place where something other than a form arrives."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from services.billing.errors import InvalidRequest
+
+DESCRIBED: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["purpose", "file"],
+                "properties": {"purpose": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
+            }
+        }
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file as it came."""
+
+    purpose: str
+    name: str | None
+    kind: str | None
+    size: int
+
+
+async def received(request: Request) -> Upload:
+    try:
+        form = await request.form(max_files=2, max_fields=20)
+    except HTTPException as error:
+        raise InvalidRequest(f"The upload could not be read: {error.detail}", "file") from error
+    purpose, file = form.get("purpose"), form.get("file")
+    if not isinstance(purpose, str):
+        raise InvalidRequest("Missing required param: purpose.", "purpose", "parameter_missing")
+    if not isinstance(file, UploadFile):
+        raise InvalidRequest("Missing required param: file.", "file", "parameter_missing")
+    content = await file.read()
+    await form.close()
+    return Upload(purpose, file.filename, file.content_type, len(content))
