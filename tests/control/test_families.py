@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 import pytest
 
-from fixtures.build import build
 from fixtures.tasks.family import SPLITS, Asked, Family, Lot
 from fixtures.tasks.registry import UnknownTask, families, family
 from services.kernel import catalog
@@ -17,6 +16,7 @@ from services.kernel.changes import NetChange, net
 from services.kernel.episodes import Worlds
 from services.kernel.forks import Forks
 from services.kernel.world import World
+from tests.company import WORLD, small_company
 
 FAMILIES = sorted(families())
 SEEDS = range(12)
@@ -24,10 +24,8 @@ SEEDS = range(12)
 
 @pytest.fixture(scope="module")
 def soil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    folder = tmp_path_factory.mktemp("worlds")
-    build("small", folder)
-    worlds = Worlds(catalog.product("crm"), folder)
-    yield worlds.named("small")
+    worlds = Worlds(catalog.product("crm"), small_company(tmp_path_factory) / "worlds")
+    yield worlds.named(WORLD)
     worlds.close()
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from fixtures.build import build
 from fixtures.tasks.family import Asked, Budget, Family, Goal, Instance
 from fixtures.tasks.registry import families
 from services.control.suspicions import Tag
@@ -18,15 +17,14 @@ from services.control.verdicts import Seen, reckon
 from services.validate.attempt import Place
 from services.validate.household import Household
 from services.validate.promises import Trial, tried
+from tests.company import small_company
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "rewards.md").read_text()
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    (tmp_path / "worlds").mkdir()
-    build("small", tmp_path / "worlds")
-    with Household(tmp_path, ("crm",), "small") as household:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with Household(small_company(tmp_path_factory), ("crm",), "small") as household:
         yield Place(household, "small", "train")
 
 

@@ -5,19 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.build import build
 from fixtures.tasks.family import Call
 from fixtures.tasks.registry import family
 from services.validate.attempt import Place, attempt
 from services.validate.household import Household
+from tests.company import small_company
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    var = tmp_path_factory.mktemp("speed")
-    (var / "worlds").mkdir()
-    build("small", var / "worlds")
-    with Household(var, ("crm",), "small") as household:
+    with Household(small_company(tmp_path_factory), ("crm",), "small") as household:
         yield Place(household, "small", "train")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fixtures.build import build
 from fixtures.tasks.allowed import Allowed
 from fixtures.tasks.crm.correct_contact import CorrectContact, WrongNumber
 from fixtures.tasks.family import Asked, Call, Constraint, Family, Goal, Oracle
@@ -19,16 +18,14 @@ from services.validate.attempt import Place
 from services.validate.household import Household
 from services.validate.promises import Trial, tried
 from services.validate.run import plan_for, validate
+from tests.company import small_company
 
 TASK = "crm/correct-contact"
 
 
 @pytest.fixture(scope="module")
 def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    var = tmp_path_factory.mktemp("validate")
-    (var / "worlds").mkdir()
-    build("small", var / "worlds")
-    return var
+    return small_company(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

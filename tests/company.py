@@ -1,0 +1,17 @@
+"""The small company, built once per test session wherever it is asked for."""
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.build import build
+
+WORLD = "small"
+
+
+def small_company(factory: pytest.TempPathFactory) -> Path:
+    """A `var` folder with its worlds; whoever comes second finds them there."""
+    var = factory.getbasetemp() / "small-company"
+    (var / "worlds").mkdir(parents=True, exist_ok=True)
+    build(WORLD, var / "worlds")
+    return var
