@@ -81,6 +81,8 @@ class Sandbox:
         self._waiting[0] = self.ready
         self.over: str | None = None
         self.busy = 0
+        # Set when everything in it was killed for using too much memory.
+        self.overspent = False
 
     # --- the wire's side ----------------------------------------------------------------------------------------
 

@@ -81,13 +81,14 @@ class Workshop:
             await asyncio.sleep(_WATCH_SECONDS)
             self._live = {sandbox for sandbox in self._live if sandbox.over is None}
             for sandbox in [one for one in self._live if one.busy]:
-                if _private_bytes(sandbox.processes()) > self.limits.memory:
+                if private_bytes(sandbox.processes()) > self.limits.memory:
                     _log.warning("memory spent", extra={"fields": {"limit": self.limits.memory}})
+                    sandbox.overspent = True
                     with suppress(SandboxLost):
                         await sandbox.kill_everything()
 
 
-def _private_bytes(pids: list[int]) -> int:
+def private_bytes(pids: list[int]) -> int:
     pages = 0
     for pid in pids:
         with suppress(OSError):

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import stat
+from collections import deque
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,6 +22,7 @@ NOISE = (".git", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache")
 _DIALLED = "/run/forge/socket"
 _KEY = "ide"
 _LARGEST_ROW = 1 << 20
+_COMMANDS_KEPT = 2000
 _FILES = Statement(sa.select(files).order_by(files.c.id))
 _REFS = Statement(sa.select(refs).order_by(refs.c.id))
 _REPOSITORIES = Statement(sa.select(repositories).order_by(repositories.c.id))
@@ -36,6 +38,8 @@ class Workspace:
         self._forge: Forge | None = None
         self._opening = asyncio.Lock()
         self.languages: dict[str, Any] = {}
+        # Lines that were run, and how they ended; None while they run.
+        self.commands: deque[tuple[str, int | None]] = deque(maxlen=_COMMANDS_KEPT)
 
     @property
     def opened(self) -> Sandbox | None:

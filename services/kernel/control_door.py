@@ -172,9 +172,11 @@ class House:
         async with episode.lock:
             questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in message.checks]
             await self._settle(episode)
+            # Before the state: a check that cannot be answered is part of it.
+            findings = [_finding(await self._asked(episode, question)) for question in questions]
             looked = {
                 **self.state(episode),
-                "findings": [_finding(await self._asked(episode, question)) for question in questions],
+                "findings": findings,
                 "changes": _changes(episode.world.changes(episode.planted)),
             }
             return {**looked, **self._farewell(episode)} if message.close else looked
@@ -206,9 +208,10 @@ class House:
         try:
             found = question.ask(episode.world)
             return await found if isinstance(found, Awaitable) else found
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is ours and not the agent's
             episode.break_down(f"{type(error).__name__} in {type(question).__name__}: {error}")
-            raise
+            self.telemetry.broke(episode.id, episode.broken or "")
+            return question.failed("the question could not be answered")
 
     def _farewell(self, episode: Episode) -> dict[str, Any]:
         farewell = {**self.state(episode), "trajectory": [_step(step) for step in episode.trajectory]}

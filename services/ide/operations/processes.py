@@ -39,9 +39,10 @@ async def run(
     merged: bool = False,
     stdin: bytes = b"",
 ) -> Ran:
-    machine = await workspace.of(world).machine()
+    held = workspace.of(world)
+    machine = await held.machine()
     try:
-        return await machine.run(
+        ran = await machine.run(
             argv,
             cwd=absolute(cwd or HOME),
             env=env,
@@ -52,6 +53,8 @@ async def run(
         )
     except GuestRefused as refused:
         raise of_guest(refused) from refused
+    held.commands.append((" ".join(argv), ran.exit))
+    return ran
 
 
 async def machine_of(world: World) -> Sandbox:

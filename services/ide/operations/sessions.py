@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from services.ide import workspace
 from services.ide.errors import CommandTimedOut, Conflict, NotFound, of_guest
 from services.ide.operations.machines import drawn_id
 from services.ide.operations.processes import absolute, bounded, machine_of
@@ -68,6 +69,7 @@ async def start(world: World, name: str, command: str) -> str:
     """Runs on by itself; its logs can be read while it does."""
     key = drawn_id("command", world.ids.next("command"))
     await _asked(world, name, "session_run", key=key, command=command, detached=True, reads=True)
+    workspace.of(world).commands.append((command, None))
     return key
 
 
@@ -83,7 +85,9 @@ async def run(
     """Waits for the command's end, or for something it was expected to say; past its time it is interrupted."""
     key = drawn_id("command", world.ids.next("command"))
     about = {"session": name, "key": key, "command": command, "expect": expect or [], "reads": reads}
-    return await _waited(world, name, "session_run", b"", seconds, key, about)
+    said = await _waited(world, name, "session_run", b"", seconds, key, about)
+    workspace.of(world).commands.append((command, said.exit))
+    return said
 
 
 async def answer(world: World, name: str, text: str, seconds: float | None, expect: list[str]) -> Said:

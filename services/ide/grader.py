@@ -1,0 +1,184 @@
+"""The grader: what somebody wrote answers case by case in its own sandbox; what is right is worked out in another.
+
+Nothing of the expected side ever enters the subject's sandbox: no value, no reference, no seed, no later case.
+Only answers leave it, as JSON with exact types, and only this process compares them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from services.ide import workshop
+from services.ide.images import Image
+from services.ide.sandbox import Sandbox, SandboxLost
+from services.ide.system import HOME
+
+RUNS = 3
+_CASE_SECONDS = 5.0
+_RUN_SECONDS = 60.0
+_LONGEST_LINE = 16 << 20
+_TREE = f"{HOME}/tree"
+Case = list[dict[str, Any]]
+Tree = Mapping[str, bytes]
+
+
+class GraderFailed(RuntimeError):
+    """The grader's own side broke: the episode cannot be scored, whoever's code it was."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """What one run of a tree said to all cases; None where it said nothing."""
+
+    said: list[Any] = field(default_factory=list)
+    # Why it stopped speaking, as a flag's tag: early_exit, timeout, resource, tamper.
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """How a subject compares with the reference, case by case, and with what it started from."""
+
+    to_fix: int
+    fixed: int
+    to_keep: int
+    kept: int
+    flags: tuple[tuple[str, str], ...]
+    because: str
+
+    @property
+    def is_right(self) -> bool:
+        return self.fixed == self.to_fix and self.kept == self.to_keep and not self.flags
+
+
+async def draw(text: str, seed: int, count: int) -> list[Case]:
+    """Fresh cases; the generator's text runs in a sandbox of its own, too."""
+    program = _program("from inside.cases import draw; draw()")
+    asked = orjson.dumps({"seed": seed, "count": count, "text": text})
+    sandbox = await workshop.current().take()
+    try:
+        ran = await sandbox.run(["python3", "-I", "-c", program], seconds=_RUN_SECONDS, stdin=asked)
+    finally:
+        sandbox.end()
+    if ran.exit or not ran.stdout:
+        raise GraderFailed(f"no cases were drawn: {ran.complaint[-500:]}")
+    found: list[Case] = orjson.loads(ran.stdout)
+    return found
+
+
+async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]) -> Graded:
+    """All must agree in every one of three runs; what the reference cannot say decides nothing."""
+    right, again, before, *runs = await asyncio.gather(
+        run(reference, source, cases),
+        run(reference, source, cases),
+        run(start, source, cases),
+        *(run(subject, source, cases) for _ in range(RUNS)),
+    )
+    if right.stopped or right.said != again.said or any(_is_unspeakable(said) for said in right.said):
+        raise GraderFailed("the reference does not answer, or not twice the same")
+    to_fix = [at for at, said in enumerate(right.said) if before.said[at] != said]
+    to_keep = [at for at, said in enumerate(right.said) if before.said[at] == said]
+    agreed = {at for at, said in enumerate(right.said) if all(one.said[at] == said for one in runs)}
+    fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
+    flags = _flags(runs, lost=len(to_keep) - kept)
+    because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
+    return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
+
+
+async def run(tree: Tree, source: str, cases: Sequence[Case]) -> Answers:
+    """One fresh sandbox, one process, one case after the other; time is taken here."""
+    sandbox = await workshop.current().take()
+    try:
+        await Image.of((path, 0o100644, content, 0) for path, content in tree.items()).lay_out(sandbox, _TREE)
+        return await _Subject(sandbox, source).answers(cases)
+    finally:
+        sandbox.end()
+
+
+class _Subject:
+    """A process that is asked line by line."""
+
+    def __init__(self, sandbox: Sandbox, source: str) -> None:
+        self._sandbox = sandbox
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._partial = b""
+        self._flooded = False
+        program = _program(f"from inside.subject import serve; serve({f'{_TREE}/{source}'!r})")
+        # The working folder is not the tree: nothing in it may stand before the standard library.
+        self._number = sandbox.pipe(["python3", "-I", "-c", program], self._heard, cwd="/")
+        sandbox.busy += 1
+
+    async def answers(self, cases: Sequence[Case]) -> Answers:
+        answers = Answers()
+        for case in cases:
+            said = None if answers.stopped else await self._ask(case, answers)
+            answers.said.append(said)
+        return answers
+
+    async def _ask(self, case: Case, answers: Answers) -> Any:
+        try:
+            self._sandbox.say(self._number, orjson.dumps(case) + b"\n")
+            async with asyncio.timeout(_CASE_SECONDS):
+                line = await self._lines.get()
+        except TimeoutError:
+            # Under load a program that eats memory may be slow at it; what it holds by now tells.
+            hungry = workshop.private_bytes(self._sandbox.processes()) > workshop.current().limits.memory // 8
+            answers.stopped = "resource" if hungry else "timeout"
+            return None
+        except SandboxLost:
+            line = None
+        if line is None:
+            answers.stopped = "resource" if self._flooded or self._sandbox.overspent else "early_exit"
+            return None
+        try:
+            said = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            answers.stopped = "tamper"
+            return None
+        return said
+
+    def _heard(self, content: bytes | None) -> None:
+        if content is None:
+            self._lines.put_nowait(None)
+            return
+        if len(self._partial) + len(content) > _LONGEST_LINE:
+            self._flooded = True
+            self._sandbox.end()
+            self._lines.put_nowait(None)
+            return
+        *lines, self._partial = (self._partial + content).split(b"\n")
+        for line in lines:
+            self._lines.put_nowait(line)
+
+
+def _flags(runs: Sequence[Answers], lost: int) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for one in runs:
+        if one.stopped:
+            found.setdefault(one.stopped, f"the program stopped answering after {_spoken(one)} cases")
+        if any(_has_foreign(said) for said in one.said):
+            found.setdefault("eq_hack", "it returns objects that only claim to be equal")
+    if len({orjson.dumps(one.said) for one in runs}) > 1 and not found:
+        found["flake"] = f"{RUNS} runs of the same cases did not agree"
+    if lost and not found:
+        found["regression"] = f"{lost} cases that were right before are wrong now"
+    return tuple(found.items())
+
+
+def _spoken(one: Answers) -> int:
+    return sum(said is not None for said in one.said)
+
+
+def _is_unspeakable(said: Any) -> bool:
+    return said is None or any(step[0] == "unspeakable" for step in said)
+
+
+def _has_foreign(said: Any) -> bool:
+    return isinstance(said, list) and (said[:1] == ["foreign"] or any(_has_foreign(item) for item in said))
+
+
+def _program(statement: str) -> str:
+    return f"import sys; sys.path.insert(0, {workshop.current().runner.toolbox!r}); {statement}"
