@@ -23,7 +23,7 @@ from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, OWNER, TICKETS,
 TOKEN = "pat-na1-generated"
 LEAST_CASES = 5_000
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
-EXAMPLES = {POSITIVE: 26, NEGATIVE: 18}
+EXAMPLES = {POSITIVE: 30, NEGATIVE: 20}
 # The object types share their schemas: what one of them was tried with need not be repeated in full on every other.
 EXAMPLES_OF_TWINS = {POSITIVE: 6, NEGATIVE: 4}
 TWINS = frozenset(kind.name for kind in STANDARD) - {"contacts"}
