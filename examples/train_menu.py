@@ -115,7 +115,7 @@ def train(env: Any, seed: int, seconds: float, batch: int = 25) -> Iterator[dict
                 return
 
 
-def plot(curve: list[dict[str, float]], path: Path) -> None:
+def plot(curve: list[dict[str, float]], title: str, path: Path) -> None:
     import matplotlib as mpl  # late: pip install 'dayshift[reports]'
 
     mpl.use("Agg")
@@ -124,7 +124,7 @@ def plot(curve: list[dict[str, float]], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(7, 4))
     axes.plot([point["episodes"] for point in curve], [point["reward"] for point in curve], marker="o")
     axes.axhline(curve[0]["reward"], linestyle="--", linewidth=1, label="random")
-    axes.set(xlabel="training episodes", ylabel="mean reward on held-out seeds", title=TASK)
+    axes.set(xlabel="training episodes", ylabel="mean reward on held-out seeds", title=title)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path)
@@ -145,7 +145,7 @@ def main() -> None:
         curve.append(point)
         print(json.dumps(point), flush=True)
     env.close()
-    plot(curve, chosen.plot)
+    plot(curve, chosen.task, chosen.plot)
     print(f"random {curve[0]['reward']:+.3f}, trained {curve[-1]['reward']:+.3f}; curve in {chosen.plot}")
 
 

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from dayshift.connection import Address, Connection
 
 from tests.client.bad_house import BadHouse
-from tests.control.stack import TOKEN, Stack
+from tests.control.stack import TOKEN, Stack, eventually
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     started = Stack(tmp_path_factory.mktemp("client")).start()
+    # A product writes its OpenAPI document when first asked, and answers nobody meanwhile: let it get that done.
+    httpx.get(f"http://127.0.0.1:{started.base + 1}/openapi.json", timeout=60)
+    eventually(lambda: started.control.get("/health").status_code == 200, seconds=60)
     yield started
     started.stop()
 

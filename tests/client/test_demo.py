@@ -33,12 +33,11 @@ def test_the_demo_shows_three_policies_writes_its_page_and_leaves_nothing_runnin
 
     said = run(tmp_path, "services.demo", "--episodes", "1")
 
-    rows = {
-        line.split()[0]: line.split() for line in said.splitlines() if re.match(r"(oracle|choose|do_no)\S* +\S+/", line)
-    }
-    assert set(rows) == {"oracle", "choose_at_random", "do_nothing"}
-    assert rows["oracle"][6] == "+1.000"
-    assert rows["do_nothing"][6] == "+0.000"
+    rows = [line.split() for line in said.splitlines() if re.match(r"(oracle|choose_at_random|do_nothing) +\S+/", line)]
+    rewards = {policy: {row[6] for row in rows if row[0] == policy} for policy, *_ in rows}
+    assert set(rewards) == {"oracle", "choose_at_random", "do_nothing"}
+    assert rewards["oracle"] == {"+1.000"}
+    assert rewards["do_nothing"] == {"+0.000"}
     assert "environment failure rate 0.00%" in said
     assert (tmp_path / "demo" / "report.html").read_text().startswith("<!doctype html>")
     assert str(tmp_path / "demo" / "report.html") in said

@@ -9,7 +9,9 @@ import gymnasium
 import numpy as np
 import pytest
 from dayshift.connection import Address, Connection
+from dayshift.lots import draw_task, eligible
 from dayshift.spaces import UnicodeText, observation_space, shortened
+from dayshift.wire import Budget, Families, Family, Split
 from gymnasium.utils.env_checker import check_env
 
 from tests.client.tricks import solution
@@ -191,12 +193,44 @@ def test_samples_are_calls_inside_the_space_that_products_understand() -> None:
     assert statuses & {200, 201, 204}
 
 
-def test_without_a_task_one_is_drawn_by_the_seed() -> None:
-    env = make(task=None)
-    drawn = [env.reset(seed=seed)[1]["task"] for seed in (1, 2, 1)]
+def seed_that_draws(task: str, split: Split) -> int:
+    """The first seed to which this family falls: other families may need more than this small world holds."""
+    with Connection() as connection:
+        drawable = eligible(connection.run(connection.address.control.families()), ("crm",), split)
+    return next(seed for seed in range(10_000) if draw_task(drawable, seed) == task)
 
-    assert drawn[0] == drawn[2]
-    assert all(task.startswith("crm/") for task in drawn)
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_without_a_task_one_of_the_split_is_drawn_by_the_seed(split: Split) -> None:
+    env = make(task=None, split=split)
+    seed = seed_that_draws(TASK, split)
+
+    drawn = [env.reset(seed=seed)[1] for _ in range(2)]
+
+    assert [(info["task"], info["split"]) for info in drawn] == [(TASK, split)] * 2
+
+
+def test_a_split_chosen_for_one_reset_draws_from_its_own_families() -> None:
+    env = make(task=None)
+    for split in ("train", "test", "train"):
+        _, info = env.reset(seed=seed_that_draws(TASK, split), options={"split": split})
+        assert (info["task"], info["split"]) == (TASK, split)
+
+
+def test_every_family_is_drawn_and_only_those_that_the_products_can_serve() -> None:
+    def family(name: str, *products: str, split: Split = "train") -> Family:
+        budget = Budget(steps=1, hours=0)
+        return Family(id=name, products=list(products), split=[split], title="", instances=1, budget=budget)
+
+    offered = Families(
+        families=[family("b", "crm"), family("a", "crm"), family("c", "crm", "desk"), family("d", "crm", split="test")]
+    )
+    alone, together = eligible(offered, ("crm",), "train"), eligible(offered, (), "train")
+
+    assert (alone, together) == (["a", "b"], ["a", "b", "c"])
+    assert {draw_task(together, seed) for seed in range(50)} == {"a", "b", "c"}
+    with pytest.raises(dayshift.Misuse, match="no task of the validation split"):
+        eligible(offered, (), "validation")
 
 
 def test_options_choose_the_split_of_one_reset() -> None:
@@ -280,17 +314,3 @@ def test_a_stack_that_is_not_there_is_told_at_once_and_leaves_nothing_open() -> 
         make(control_url="http://127.0.0.1:1")
     with pytest.raises(dayshift.Unreachable):
         gymnasium.make_vec("dayshift/Crm-v0", vectorization_mode="vector_entry_point", control_url="http://127.0.0.1:1")
-
-
-def test_the_task_drawn_belongs_to_the_split_that_was_asked_for() -> None:
-    env = make(task=None)
-    families = {one.id: one.split for one in connection_families()}
-
-    for split in ("train", "test", "validation", "train"):
-        _, info = env.reset(seed=4, options={"split": split})
-        assert split in families[info["task"]]
-
-
-def connection_families() -> list[Any]:
-    with Connection() as connection:
-        return connection.run(connection.address.control.families()).families
