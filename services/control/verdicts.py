@@ -182,7 +182,7 @@ def _conduct(
         requests=seen.steps,
         rows_made=sum(map(_makes_record, (change for history in seen.history.values() for change in history))),
         strangers=seen.strangers,
-        has_written=any(change["actor"] == AGENT for history in seen.history.values() for change in history),
+        changes=[change for history in seen.history.values() for change in history if change["actor"] == AGENT],
     )
 
 
