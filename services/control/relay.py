@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import cast
 from urllib.parse import urlsplit
 
 from services.kernel.config import Settings
@@ -60,8 +61,8 @@ class _Side(asyncio.Protocol):
         self.other: _Side | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), "a stream"
-        self.transport = transport
+        # uvloop's streams are not asyncio's by class, only by what they do.
+        self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self.other is not None and self.other.transport is not None:
@@ -87,22 +88,30 @@ class _Caller(_Side):
         super().__init__()
         self._host = host
         self._port = port
+        self._early: list[bytes] = []
         self._reaching: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        assert self.transport is not None, "just made"
-        self.transport.pause_reading()
-        self._reaching = asyncio.get_running_loop().create_task(self._reach(self.transport))
+        self._reaching = asyncio.get_running_loop().create_task(self._reach())
 
-    async def _reach(self, caller: asyncio.Transport) -> None:
+    def data_received(self, data: bytes) -> None:
+        if self.other is None:
+            # A request may come before the replica is reached; it is one at most, for its answer has not come.
+            self._early.append(data)
+        else:
+            super().data_received(data)
+
+    async def _reach(self) -> None:
+        assert self.transport is not None, "made before it reaches out"
         try:
             _, side = await asyncio.get_running_loop().create_connection(_Side, self._host, self._port)
         except OSError:
-            caller.abort()
+            self.transport.abort()
             return
         side.other, self.other = self, side
-        if caller.is_closing():
+        for data in self._early:
+            super().data_received(data)
+        self._early.clear()
+        if self.transport.is_closing():
             self.connection_lost(None)
-        else:
-            caller.resume_reading()

@@ -15,6 +15,12 @@ from tests.control.stack import free_base
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Control runs on uvloop, whose transports are another kind."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
 @asynccontextmanager
 async def replica(name: str) -> AsyncIterator[Replica]:
     """Somebody who says who they are to whoever asks."""

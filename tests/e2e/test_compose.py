@@ -89,7 +89,7 @@ def test_episodes_of_a_killed_service_are_unscored_and_new_ones_work_after_its_r
     lost = stack.open(seed=1)
     stack("kill", "crm")
 
-    stack.eventually(lambda: _state(stack, lost)["outcome"] == "unscored")
+    stack.eventually(lambda: _state(stack, lost).get("outcome") == "unscored", 90)
     assert "crm" in _state(stack, lost)["because"]
     assert stack.control.get("/health").status_code == 503
 
