@@ -38,7 +38,7 @@ async def create(
 async def page(
     world: CurrentWorld, after: After = 0, limit: Annotated[QueryNumber, Query(ge=1, le=100)] = 20
 ) -> Response:
-    """List imports, newest first."""
+    """List the imports of the account with their states, newest first."""
     rows, following = imports.page(world, after, limit)
     return paged([imports.show(world, row) for row in rows], following, _IMPORTS)
 

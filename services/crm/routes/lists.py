@@ -76,7 +76,7 @@ async def of_record(objectTypeId: str, recordId: str, world: CurrentWorld) -> Re
 
 @router.get(_ONE, operation_id="crm.lists.get", response_model=bodies.OneListOut)
 async def read(listId: str, world: CurrentWorld, includeFilters: IncludeFilters = False) -> Response:
-    """Read one list by id."""
+    """Read one list by its id, with its size and, if wanted, its filters."""
     return Json({"list": lists.show(world, lists.read(world, listId), filters=includeFilters)})
 
 
@@ -89,7 +89,7 @@ async def archive(listId: str, world: CurrentWorld) -> Response:
 
 @router.put(_ONE + "/restore", status_code=204, operation_id="crm.lists.restore")
 async def restore(listId: str, world: CurrentWorld) -> Response:
-    """Restore a deleted list."""
+    """Restore a deleted list with its members."""
     lists.restore(world, listId)
     return nothing()
 
@@ -101,7 +101,7 @@ async def rename(
     listName: Annotated[str, Query(min_length=1, max_length=250, pattern=r"\S", description="The new name.")],
     includeFilters: IncludeFilters = False,
 ) -> Response:
-    """Rename a list."""
+    """Give a list another name; names are unique within an object type."""
     row = lists.rename(world, lists.read(world, listId), listName)
     return Json({"updatedList": lists.show(world, row, filters=includeFilters)})
 

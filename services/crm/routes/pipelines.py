@@ -101,14 +101,14 @@ async def list_stages(objectType: str, pipelineId: str, world: CurrentWorld) -> 
 
 @router.post(_STAGES, status_code=201, operation_id="crm.pipeline_stages.create", response_model=bodies.StageOut)
 async def create_stage(objectType: str, pipelineId: str, body: bodies.StageIn, world: CurrentWorld) -> Response:
-    """Add a stage to a pipeline."""
+    """Add a stage to a pipeline; deal stages need a probability in their metadata."""
     kind = object_types.resolve(world, objectType)
     return Json(pipelines.create_stage(world, kind, pipelineId, body.model_dump()), 201)
 
 
 @router.get(_STAGE, operation_id="crm.pipeline_stages.get", response_model=bodies.StageOut)
 async def read_stage(objectType: str, pipelineId: str, stageId: str, world: CurrentWorld) -> Response:
-    """Read one stage."""
+    """Read one stage of a pipeline by its id."""
     return Json(pipelines.read_stage(world, object_types.resolve(world, objectType), pipelineId, stageId))
 
 
