@@ -58,6 +58,7 @@ compose-test: $(READY) ## build and start the compose stack, exercise it, stop i
 .PHONY: lock
 lock: $(READY) ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --extra dev pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements-runtime.lock
 
 .PHONY: clean
 clean: ## remove everything that can be made again
