@@ -7,6 +7,7 @@ Only answers leave it, as JSON with exact types, and only this process compares 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -21,6 +22,10 @@ _CASE_SECONDS = 5.0
 _RUN_SECONDS = 60.0
 _LONGEST_LINE = 16 << 20
 _TREE = f"{HOME}/tree"
+_PROGRAMS = f"{HOME}/programs"
+_OURS = Image.of(
+    (path.name, 0o100644, path.read_bytes(), 0) for path in sorted((Path(__file__).parent / "answering").glob("*.py"))
+)
 Case = list[dict[str, Any]]
 Tree = Mapping[str, bytes]
 
@@ -56,9 +61,9 @@ class Graded:
 
 async def draw(text: str, seed: int, count: int) -> list[Case]:
     """Fresh cases; the generator's text runs in a sandbox of its own, too."""
-    program = _program("from inside.cases import draw; draw()")
+    program = _program("from answering.cases import draw; draw()")
     asked = orjson.dumps({"seed": seed, "count": count, "text": text})
-    sandbox = await workshop.current().take()
+    sandbox = await _prepared()
     try:
         ran = await sandbox.run(["python3", "-I", "-c", program], seconds=_RUN_SECONDS, stdin=asked)
     finally:
@@ -90,7 +95,7 @@ async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases:
 
 async def run(tree: Tree, source: str, cases: Sequence[Case]) -> Answers:
     """One fresh sandbox, one process, one case after the other; time is taken here."""
-    sandbox = await workshop.current().take()
+    sandbox = await _prepared()
     try:
         await Image.of((path, 0o100644, content, 0) for path, content in tree.items()).lay_out(sandbox, _TREE)
         return await _Subject(sandbox, source).answers(cases)
@@ -106,7 +111,7 @@ class _Subject:
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._partial = b""
         self._flooded = False
-        program = _program(f"from inside.subject import serve; serve({f'{_TREE}/{source}'!r})")
+        program = _program(f"from answering.subject import serve; serve({f'{_TREE}/{source}'!r})")
         # The working folder is not the tree: nothing in it may stand before the standard library.
         self._number = sandbox.pipe(["python3", "-I", "-c", program], self._heard, cwd="/")
         sandbox.busy += 1
@@ -181,4 +186,11 @@ def _has_foreign(said: Any) -> bool:
 
 
 def _program(statement: str) -> str:
-    return f"import sys; sys.path.insert(0, {workshop.current().runner.toolbox!r}); {statement}"
+    return f"import sys; sys.path.insert(0, {_PROGRAMS!r}); {statement}"
+
+
+async def _prepared() -> Sandbox:
+    """A sandbox that holds the grader's programs and nothing else."""
+    sandbox = await workshop.current().take()
+    await _OURS.lay_out(sandbox, f"{_PROGRAMS}/answering")
+    return sandbox

@@ -15,37 +15,49 @@ from io import BytesIO
 from typing import Any
 
 # One system call each, on hundreds of paths: an object for every one of them costs more than the call.
-# ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208, PTH211
+# ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
 
 Message = dict[str, Any]
 Moments = list[tuple[int, int]]
 Told = tuple[Message, bytes]
 _LARGEST = 64 << 20
+_KIND, _LINK = 0o170000, 0o120000
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 def put(message: Message, blob: bytes, _: Moments) -> Told:
     """Lay out a whole tree: [path, mode, size, time] each, contents one after the other."""
-    root, at = message["root"], 0
-    length = message["index"]
-    made = {root}
-    for path, mode, size, seconds in json.loads(blob[:length]):
-        full = f"{root}/{path}"
-        folder = full.rpartition("/")[0]
-        if folder not in made:
-            os.makedirs(folder, exist_ok=True)
-            made.add(folder)
-        content = blob[length + at : length + at + size]
-        at += size
-        if stat.S_ISLNK(mode):
-            os.symlink(content, full)
-            continue
-        descriptor = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode & 0o777)
-        try:
-            os.write(descriptor, content) if content else None
-            os.utime(descriptor, ns=(seconds * 10**9, seconds * 10**9))
-        finally:
+    root, at = message["root"], message["index"]
+    contents = memoryview(blob)
+    opened: dict[str, int] = {}
+    try:
+        for path, mode, size, seconds in json.loads(blob[:at]):
+            folder, _slash, name = path.rpartition("/")
+            if folder not in opened:
+                opened[folder] = _opened_folder(f"{root}/{folder}")
+            _lay(name, opened[folder], mode, contents[at : at + size], seconds)
+            at += size
+    finally:
+        for descriptor in opened.values():
             os.close(descriptor)
     return {}, b""
+
+
+def _opened_folder(path: str) -> int:
+    os.makedirs(path, exist_ok=True)
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _lay(name: str, folder: int, mode: int, content: memoryview, seconds: int) -> None:
+    if mode & _KIND == _LINK:
+        os.symlink(bytes(content), name, dir_fd=folder)
+        return
+    descriptor = os.open(name, _CREATE, mode & 0o777, dir_fd=folder)
+    while content:
+        content = content[os.write(descriptor, content) :]
+    if seconds:
+        os.utime(descriptor, ns=(seconds * 10**9, seconds * 10**9))
+    os.close(descriptor)
 
 
 def take_all(message: Message, _: bytes, __: Moments) -> Told:

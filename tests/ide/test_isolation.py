@@ -1,0 +1,275 @@
+"""What runs in a sandbox stays in it, while others are served beside it."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.ide.stand import Opened, Stand
+
+OTHERS_PER_SECOND = 200
+
+
+@contextmanager
+def others_served(stand: Stand) -> Iterator[list[int]]:
+    """Somebody else's requests, as many a second as a busy training run makes; their statuses."""
+    other = stand.open()
+    statuses: list[int] = []
+    going = True
+
+    async def drive() -> None:
+        headers = {"authorization": f"Bearer {other.token}"}
+        limits = httpx.Limits(max_connections=20)
+        async with httpx.AsyncClient(base_url=other.url, headers=headers, timeout=30, limits=limits) as client:
+
+            async def one() -> None:
+                statuses.append((await client.get("/api/v3/repos/tallyport/ledger/issues/1")).status_code)
+
+            asked = set()
+            began = time.perf_counter()
+            while going:
+                due = int((time.perf_counter() - began) * OTHERS_PER_SECOND) - len(statuses) - len(asked)
+                for _ in range(min(due, 40)):
+                    task = asyncio.create_task(one())
+                    asked.add(task)
+                    task.add_done_callback(asked.discard)
+                await asyncio.sleep(0.01)
+            await asyncio.gather(*asked)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(asyncio.run, drive())
+        try:
+            yield statuses
+        finally:
+            going = False
+            running.result(60)
+
+
+def run(episode: Opened, command: str, seconds: float = 20) -> str:
+    """Both outputs of a command; one that is ended for its time has said nothing."""
+    with episode.client() as client:
+        body = {"command": command, "shell": True, "timeout": seconds, "merge_output_streams": True}
+        answer = client.post("/execute", json=body)
+        return str(answer.json().get("stdout", ""))
+
+
+ATTEMPTS = {
+    "fork bomb": "bomb() { bomb | bomb & }; bomb; sleep 2; echo done",
+    "memory bomb": "python3 -c 'x = []\nwhile True: x.append(bytearray(1 << 24))'",
+    "memory bomb of many": "for i in $(seq 30); do python3 -c 'x = [bytearray(1 << 26) for _ in range(9)]; import time; time.sleep(9)' & done; wait",
+    "disk bomb": "head -c 10G /dev/zero > /home/dev/full; head -c 10G /dev/zero > /tmp/full; df --output=used,size /home/dev /tmp",
+    "endless output": "timeout 3 yes",
+    "endless processes that hide": "for i in $(seq 400); do setsid sleep 30 & done; echo done",
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
+def test_a_bomb_hurts_nobody_else(ide: Stand, attempt: str) -> None:
+    bomber = ide.open()
+    run(bomber, "true")
+    with others_served(ide) as statuses:
+        run(bomber, ATTEMPTS[attempt], seconds=6)
+        time.sleep(0.5)
+
+    assert len(statuses) > 100
+    assert set(statuses) == {200}
+    assert bomber.diff()["broken"] is None
+
+
+def test_after_a_fork_bomb_the_workspace_can_be_used_again(episode: Opened) -> None:
+    run(episode, ATTEMPTS["fork bomb"], seconds=4)
+    with episode.client() as client:
+        sandbox = client.post("/api/sandbox", json={}).json()["id"]
+        client.post(f"/api/sandbox/{sandbox}/stop?force=true").raise_for_status()
+
+    assert run(episode, "echo here") == "here\n"
+
+
+def test_the_network_leads_nowhere(episode: Opened, ide: Stand) -> None:
+    port = ide.url.rpartition(":")[2]
+    script = f"""
+import socket
+for host, port in (("127.0.0.1", {port}), ("127.0.0.1", {int(port) + 10}), ("169.254.169.254", 80), ("1.1.1.1", 53)):
+    try:
+        socket.create_connection((host, port), 1)
+        print("reached", host, port)
+    except OSError as error:
+        print(type(error).__name__)
+try:
+    socket.getaddrinfo("tallyport.io", 80)
+    print("resolved")
+except OSError as error:
+    print(type(error).__name__)
+print(sorted(name for _, name in socket.if_nameindex()))
+"""
+    said = run(episode, f"python3 -c '{script}'")
+
+    assert "reached" not in said
+    assert "resolved" not in said
+    assert said.splitlines()[-1] == "['lo']"
+
+
+def test_nothing_of_the_host_can_be_read(episode: Opened, ide: Stand, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2-on-the-host")
+    said = run(
+        episode,
+        f"cat {secret} {Path(__file__)} /etc/shadow /root/.bashrc /proc/1/environ /proc/{ide.pid}/environ /proc/1/root/etc/passwd; "
+        "ls /work /root /var /opt /mnt /srv; cat /proc/*/environ; env; mount; ls -la / /proc/1/fd",
+    )
+
+    assert "hunter2" not in said
+    assert "DAYSHIFT" not in said
+    assert "test_isolation" not in said.replace(str(Path(__file__)), "")
+    assert ide.url.rpartition(":")[2] not in said
+    assert not any(
+        value in said
+        for name, value in os.environ.items()
+        if name.endswith(("TOKEN", "SECRET", "KEY")) and len(value) > 8
+    )
+
+
+def test_only_its_own_processes_are_there_and_the_first_cannot_be_touched(episode: Opened) -> None:
+    said = run(
+        episode,
+        "ls /proc | grep -c '^[0-9]*$'; kill -9 1; kill -STOP 1; kill -9 -1 2>/dev/null; echo unreachable",
+    )
+    assert int(said.splitlines()[0]) < 10
+    assert run(episode, "echo alive") == "alive\n"
+
+
+def test_tracing_namespaces_and_mounts_are_closed(episode: Opened) -> None:
+    script = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def told(name, *arguments):
+    ctypes.set_errno(0)
+    print(name, libc[name](*arguments), os.strerror(ctypes.get_errno()))
+pid = os.fork()
+if pid == 0:
+    import time; time.sleep(2); os._exit(0)
+told("ptrace", 16, pid, 0, 0)
+told("ptrace", 16, 1, 0, 0)
+told("unshare", 0x10000000)
+told("unshare", 0x00020000)
+told("mount", b"none", b"/tmp", b"tmpfs", 0, None)
+told("setuid", 0)
+told("chroot", b"/tmp")
+os.kill(pid, 9)
+"""
+    said = run(episode, f"cat > /tmp/t.py <<'E'\n{script}\nE\npython3 /tmp/t.py")
+
+    lines = said.splitlines()
+    assert len(lines) == 7, said
+    assert all(" -1 " in line for line in lines), said
+
+
+def test_no_program_gives_more_rights(episode: Opened) -> None:
+    said = run(
+        episode,
+        "cp /bin/bash /tmp/b && chmod u+s /tmp/b && /tmp/b -p -c 'id -u'; find / -xdev -perm -4000 -exec {} --version ';' 2>&1 | head -3; "
+        "su -c id root </dev/null; grep -E '^(NoNewPrivs|CapEff|CapBnd|Seccomp):' /proc/self/status",
+    )
+
+    assert "uid=0" not in said
+    assert "NoNewPrivs:\t1" in said
+    assert "CapEff:\t0000000000000000" in said
+    assert "CapBnd:\t0000000000000000" in said
+    assert "Seccomp:\t2" in said
+
+
+def test_nothing_outside_can_be_written(episode: Opened) -> None:
+    said = run(
+        episode,
+        "for at in /x /usr/x /usr/local/bin/x /etc/x /dev/x /proc/sys/kernel/hostname /home/x; do "
+        "(echo x > $at) 2>/dev/null && echo wrote $at; done; (echo x >> /usr/local/libexec/toolbox/inside/guest.py) && echo wrote; echo done",
+    )
+
+    assert said.splitlines()[-1] == "done"
+    assert "wrote" not in said
+
+
+def test_paths_and_links_lead_only_to_other_places_of_the_same_sandbox(episode: Opened, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("of the host")
+    with episode.client() as client:
+        sandbox = client.post("/api/sandbox", json={}).json()["id"]
+        toolbox = f"/toolbox/{sandbox}/files"
+        run(episode, f"ln -s {outside} /home/dev/link; ln -s / /home/dev/root; ln -s /etc/passwd /home/dev/passwd")
+        asked = [
+            client.get(f"{toolbox}/download", params={"path": path})
+            for path in (
+                "/home/dev/link",
+                f"/home/dev/root{outside}",
+                f"/home/dev/../..{outside}",
+                str(outside),
+                "/home/dev/../../etc/shadow",
+            )
+        ]
+        passwd = client.get(f"{toolbox}/download", params={"path": "/home/dev/passwd"})
+        written = client.post(f"{toolbox}/upload-v2", params={"path": "/home/dev/link"}, content=b"mine now")
+        zipped = client.post(f"{toolbox}/upload-v2", params={"path": "/home/dev/../../../usr/evil"}, content=b"x")
+
+    assert [answer.status_code for answer in asked] == [404] * 5
+    assert "dev:x:1000" in passwd.text
+    assert "root:x:0:0:root:/root:/bin/bash" not in passwd.text
+    assert outside.read_text() == "of the host"
+    assert written.status_code >= 400
+    assert zipped.status_code >= 400
+
+
+def test_one_episode_sees_nothing_of_another(ide: Stand) -> None:
+    one, other = ide.open(), ide.open()
+    run(
+        one,
+        "echo marker-of-one > /home/dev/mine; echo marker-of-one > /tmp/mine; echo m > /dev/shm/mine; (sleep 30 &) ; cd ledger && git switch -qc mine && git commit -q --allow-empty -m marker && git push -q origin mine",
+    )
+
+    said = run(
+        other,
+        "ls /home/dev /tmp /dev/shm; ps -e 2>/dev/null; grep -r marker-of-one /home /tmp 2>/dev/null; cd ledger && git fetch -q && git branch -a",
+    )
+    assert "mine" not in said
+    assert "marker" not in said
+    with other.client() as client:
+        assert client.get("/api/v3/repos/tallyport/ledger/branches/mine").status_code == 404
+
+
+def test_what_an_episode_held_is_gone_when_it_ends(ide: Stand) -> None:
+    children = Path(f"/proc/{ide.pid}/task/{ide.pid}/children")
+    episode = ide.open()
+    run(episode, "(setsid sleep 77.5 &); echo")
+    marked = [entry.name for entry in Path("/proc").iterdir() if _command(entry.name) == "sleep\x0077.5\x00"]
+    assert len(marked) == 1
+    episode.close()
+
+    for _ in range(100):
+        if not Path(f"/proc/{marked[0]}").exists():
+            break
+        time.sleep(0.05)
+    assert not Path(f"/proc/{marked[0]}").exists()
+    assert children.exists()
+
+
+def _command(pid: str) -> str:
+    """Empty for whatever in /proc is no process."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_the_agents_environment_tells_nothing_of_a_harness(episode: Opened) -> None:
+    said = run(
+        episode,
+        "env; cat /etc/passwd /etc/hosts /etc/hostname /etc/gitconfig ~/.gitconfig; ls -R /usr/local | head -200; cat /proc/1/cmdline /usr/local/libexec/toolbox/inside/*; cd ledger && git log --stat",
+    ).lower()
+
+    for word in ("dayshift", "episode", "mock", "simulat", "reward", "grader", "example.com", "verdict"):
+        assert word not in said, word
