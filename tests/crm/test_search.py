@@ -104,6 +104,7 @@ def test_words_are_found_by_their_beginning_in_any_case_and_accent(account: Acco
     assert search(account, query="marta.brandt0@corvane.eu")["total"] == 1
     assert search(account, query='"; DROP TABLE objects; --')["total"] == 0
     assert search(account, "deals", query="nordvik ren")["total"] == 2
+    assert search(account, "deals", query="nordvik - ren &")["total"] == 2
 
 
 def test_default_order_is_creation_and_default_properties_are_few(account: Account) -> None:

@@ -158,8 +158,12 @@ def _refuse_excess(asked: Search) -> None:
 
 
 def _full_text(kind: str, query: str) -> str:
-    """Every word must begin a word of the record; quotes keep FTS5's own language out."""
+    """Every word must begin a word of the record; quotes keep FTS5's own language out.
+
+    A dash or an ampersand between words is no word: "Yates & Cannon" must find them.
+    """
     terms = [term.replace('"', '""') for term in query.replace("\x00", " ").split()]
+    terms = [term for term in terms if any(letter.isalnum() for letter in term)] or terms
     asked = " AND ".join(f'"{term}" *' for term in terms[:32])
     return f'kind : "{kind}" AND searchable : ({asked})'
 
