@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--qps", type=float, default=200.0)
     run.add_argument("--seconds", type=float, default=60.0)
     run.add_argument("--episodes", type=int, default=0, help="open at once (default: one per user)")
+    run.add_argument("--product", help="work at this product alone (default: a mixed shift)")
     run.add_argument("--growth", type=float, help="fail when memory grows by more than this share after warm-up")
     run.add_argument("--p99", type=float, help="fail when the 99th percentile is above this many milliseconds")
     knee = _aimed(commands.add_parser("max", help="find the rate at which answers start to wait"))

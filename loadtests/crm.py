@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from dayshift.wire import ProductAccess
 
-from loadtests.asking import Answer, Ask, WrongAnswer
+from loadtests.asking import Answer, Ask
+from loadtests.memory import Memory
 
-Work = Generator[Ask, Answer, None]
 Look = Generator[Ask, Answer, None]
 _CONTACTS = "/crm/v3/objects/contacts"
 _WATCHED = ("firstname", "jobtitle", "phone")
@@ -18,24 +18,23 @@ _PAGE = 25
 _TITLES = ("Head of Operations", "Buyer", "Controller", "Site Manager", "Team Lead", "Procurement")
 
 
-def crm_shift(access: ProductAccess, chance: random.Random, episode: str) -> Work:
+def crm_shift(access: ProductAccess, chance: random.Random, episode: str) -> Look:
     yield from _Desk(access, chance, episode).work()
 
 
 class _Desk:
-    """One colleague at the CRM, who remembers what she wrote and what revision she saw."""
+    """One colleague at the CRM."""
 
     def __init__(self, access: ProductAccess, chance: random.Random, episode: str) -> None:
         self._base = access.base_url.rstrip("/")
         self._headers = {"authorization": f"Bearer {access.credential}", "content-type": "application/json"}
         self._chance = chance
         self._episode = episode
-        self._known: dict[str, dict[str, str]] = {}
+        self._memory = Memory(_WATCHED)
         self._people: list[str] = []
-        self._revision = 0
         self._written = 0
 
-    def work(self) -> Work:
+    def work(self) -> Look:
         while True:
             yield from self._browse()
             for _ in range(3):
@@ -58,7 +57,7 @@ class _Desk:
 
     def _find_by_name(self) -> Look:
         person = self._chance.choice(self._people)
-        name = self._known.get(person, {}).get("firstname")
+        name = self._memory.known.get(person, {}).get("firstname")
         if name:
             yield from self._search({"propertyName": "firstname", "operator": "EQ", "value": name})
         else:
@@ -75,7 +74,7 @@ class _Desk:
 
     def _by_search(self, person: str) -> Look:
         """By the value just written: an index that lags would not find it."""
-        phone = self._known[person]["phone"]
+        phone = self._memory.known[person]["phone"]
         yield from self._search({"propertyName": "phone", "operator": "EQ", "value": phone}, person)
 
     def _search(self, condition: Mapping[str, str], person: str | None = None) -> Look:
@@ -95,7 +94,7 @@ class _Desk:
         person = self._chance.choice(self._people)
         values = self._values()
         answer = yield self._ask("update", "PATCH", f"{_CONTACTS}/{person}", {"properties": values}, 200)
-        self._wrote(answer, {person: values})
+        self._memory.wrote(answer.revision, {person: values})
         yield from self._look_again(person)
 
     def _add(self) -> Look:
@@ -103,7 +102,7 @@ class _Desk:
         email = f"ada.{self._written}.{quote(self._episode[-6:])}@corvane.eu"
         answer = yield self._ask("create", "POST", _CONTACTS, {"properties": {**values, "email": email}}, 201)
         person = str(answer.json()["id"])
-        self._wrote(answer, {person: values})
+        self._memory.wrote(answer.revision, {person: values})
         yield from self._look_again(person)
 
     def _change_several(self) -> Look:
@@ -111,7 +110,7 @@ class _Desk:
         changes = {person: self._values() for person in people}
         inputs = [{"id": person, "properties": values} for person, values in changes.items()]
         answer = yield self._post("batch update", f"{_CONTACTS}/batch/update", {"inputs": inputs})
-        self._wrote(answer, changes)
+        self._memory.wrote(answer.revision, changes)
         yield from self._look_again(self._chance.choice(people))
 
     def _look_again(self, person: str) -> Look:
@@ -126,36 +125,10 @@ class _Desk:
             "jobtitle": f"{self._chance.choice(_TITLES)} {self._written}",
         }
 
-    # --- what was promised ---
-
-    def _wrote(self, answer: Answer, changes: Mapping[str, Mapping[str, str]]) -> None:
-        if answer.revision <= self._revision:
-            raise WrongAnswer(f"a write answered at revision {answer.revision}, after {self._revision} was seen")
-        self._revision = answer.revision
-        for person, values in changes.items():
-            self._known.setdefault(person, {}).update(values)
-
     def _look_at(self, answer: Answer, person: str | None = None) -> None:
-        """Monotonic revisions; and whatever was written or seen before is there, unchanged."""
-        if answer.revision < self._revision:
-            raise WrongAnswer(f"an answer at revision {answer.revision}, after {self._revision} was seen")
-        self._revision = answer.revision
-        found = _records(answer.json())
-        for record in found:
-            self._compare(record)
-        if person is not None and all(record["id"] != person for record in found):
-            raise WrongAnswer(f"{person} is missing from an answer that must show it")
-
-    def _compare(self, record: Mapping[str, Any]) -> None:
-        shown = record["properties"]
-        known = self._known.setdefault(record["id"], {})
-        for name in _WATCHED:
-            if name in known and shown.get(name) != known[name]:
-                raise WrongAnswer(
-                    f"{record['id']}: {name} is {shown.get(name)!r} but {known[name]!r} was written or seen"
-                )
-            if shown.get(name) is not None:
-                known[name] = shown[name]
+        said = answer.json()
+        found: list[Mapping[str, Any]] = said.get("results", [said])
+        self._memory.look_at(answer.revision, {one["id"]: one["properties"] for one in found}, person)
 
     def _get(self, name: str, path: str) -> Ask:
         return Ask(f"crm {name}", "GET", self._base + path, self._headers, None, episode=self._episode)
@@ -167,7 +140,3 @@ class _Desk:
         content = json.dumps(body).encode()
         expected = frozenset({status})
         return Ask(f"crm {name}", method, self._base + path, self._headers, content, expected, self._episode)
-
-
-def _records(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(body["results"]) if "results" in body else [body]

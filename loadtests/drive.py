@@ -23,12 +23,15 @@ _LOOK_EVERY_SECONDS = 5.0
 class Drive:
     """One run against a target."""
 
-    def __init__(self, target: Target, shape: Shape, *, users: int, episodes: int, world: str) -> None:
+    def __init__(
+        self, target: Target, shape: Shape, *, users: int, episodes: int, world: str, product: str | None = None
+    ) -> None:
         self.target = target
         self.shape = shape
         self.users = users
         self.episodes_each = max(1, episodes // users)
         self.world = world
+        self.product = product
         self.recorder = Recorder()
         self._is_over = threading.Event()
         self.looks: list[tuple[float, Gauge]] = []
@@ -36,9 +39,15 @@ class Drive:
     def run(
         self, birth: Callable[[int], Life] | None = None, meanwhile: Callable[[Run], None] | None = None
     ) -> Summary:
-        post = Post(self.target.url, self.target.token, self.target.families() or (None,), self.world)
+        # Tasks of every family, and free play, which alone meets all products in one episode.
+        tasks = (*self.target.families(self.product), None)
+        post = Post(self.target.url, self.target.token, tasks, self.world, self.product)
         run = Run(Schedule(self.shape), self.recorder, birth or (lambda number: live(post, number)), self.episodes_each)
-        user_class = type("Shift", (ShiftUser,), {"run_": run, "host": self.target.url, "abstract": False})
+        user_class = type(
+            f"{(self.product or 'mixed').title()}User",
+            (ShiftUser,),
+            {"run_": run, "host": self.target.url, "abstract": False},
+        )
         environment = Environment(user_classes=[user_class], catch_exceptions=False)
         runner = environment.create_local_runner()
         run.began = time.perf_counter()

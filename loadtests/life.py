@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from dayshift.wire import Opened, OpenRequest, ProductAccess, Verdict
 
 from loadtests.asking import Answer, Ask, Failed, Life, expected
+from loadtests.billing import billing_shift
 from loadtests.crm import crm_shift
 
 Work = Generator[Ask, Answer, None]
 # Work on one product without end, checking every answer against what was written before.
 Shift = Callable[[ProductAccess, random.Random, str], Work]
-SHIFTS: Mapping[str, Shift] = {"crm": crm_shift}
+SHIFTS: Mapping[str, Shift] = {"billing": billing_shift, "crm": crm_shift}
 _FREE_PLAY_CALLS = 40
 
 
@@ -24,6 +25,8 @@ class Post:
     token: str = field(repr=False)
     tasks: tuple[str | None, ...] = (None,)
     world: str = "standard"
+    # Work at this product alone; everywhere if none is named.
+    product: str | None = None
 
     def ask(self, name: str, method: str, path: str, body: bytes | None = None, episode: str = "") -> Ask:
         headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
@@ -39,7 +42,7 @@ def live(post: Post, seed: int) -> Life:
         (yield from expected(post.ask("open", "POST", "/v1/episodes", request.model_dump_json().encode()))).body
     )
     try:
-        yield from _work(opened, chance)
+        yield from _work(post, opened, chance)
         submit = post.ask("submit", "POST", f"/v1/episodes/{opened.episode_id}/submit", b"{}", opened.episode_id)
         answer = yield from expected(submit)
         verdict = Verdict.model_validate_json(answer.body)
@@ -58,18 +61,15 @@ def endless(post: Post, seed: int) -> Life:
     opened = Opened.model_validate_json(answer.body)
     try:
         while True:
-            yield from _work(opened, chance)
+            yield from _work(post, opened, chance)
     finally:
         yield post.ask("close", "POST", f"/v1/episodes/{opened.episode_id}/close", b"", opened.episode_id)
 
 
-def _work(opened: Opened, chance: random.Random) -> Work:
+def _work(post: Post, opened: Opened, chance: random.Random) -> Work:
     """A mixed shift: as many calls as the budget allows, each at one of the products."""
-    shifts = [
-        SHIFTS[product](access, chance, opened.episode_id)
-        for product, access in opened.products.items()
-        if product in SHIFTS
-    ]
+    chosen = [name for name in opened.products if name in SHIFTS and post.product in (None, name)]
+    shifts = [SHIFTS[product](opened.products[product], chance, opened.episode_id) for product in chosen]
     # Of uneven length, so that the openings and endings of many lives do not fall together.
     most = _FREE_PLAY_CALLS if opened.budget is None else opened.budget.steps
     calls = chance.randint(most // 2, most)

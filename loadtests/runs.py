@@ -21,7 +21,8 @@ def run(asked: argparse.Namespace) -> int:
     console = Console()
     shape = SHAPES[asked.shape](asked.qps, asked.seconds)
     with aimed(asked) as target:
-        drive = Drive(target, shape, users=asked.users, episodes=asked.episodes or asked.users, world=asked.world)
+        episodes = asked.episodes or asked.users
+        drive = Drive(target, shape, users=asked.users, episodes=episodes, world=asked.world, product=asked.product)
         summary = drive.run()
     publish(summary, asked.reports, console)
     missed = list(_missed(summary, asked))

@@ -62,8 +62,9 @@ class Target:
             lines = answer.read().decode().splitlines()
         return int(sum(float(line.split()[-1]) for line in lines if line.startswith("dayshift_open_episodes")))
 
-    def families(self) -> tuple[str, ...]:
-        return tuple(family["id"] for family in self.get("/v1/tasks")["families"])
+    def families(self, product: str | None = None) -> tuple[str, ...]:
+        asked = f"?product={product}" if product else ""
+        return tuple(family["id"] for family in self.get(f"/v1/tasks{asked}")["families"])
 
 
 @contextmanager

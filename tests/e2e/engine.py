@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from services.kernel import catalog
 from tests.control.stack import free_base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,8 +61,11 @@ class Composed:
             "DAYSHIFT_CONTROL_TOKEN": TOKEN,
             "DAYSHIFT_PLAYGROUND_TOKEN": PLAYGROUND,
             "DAYSHIFT_CONTROL_PORT": str(self.base),
-            "DAYSHIFT_CRM_PORT": str(self.base + 1),
-            "DAYSHIFT_RELAY": f"{self.base + 2}-{self.base + 4}",
+            **{
+                f"DAYSHIFT_{name.upper()}_PORT": str(self.base + product.port - 8700)
+                for name, product in catalog.products().items()
+            },
+            "DAYSHIFT_RELAY": f"{self.base + 11}-{self.base + 13}",
             "DAYSHIFT_LOG": "warning",
         }
         self.control = httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)

@@ -12,26 +12,35 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.control.stack import Stack, eventually, free_base
-from tests.control.worlds import build_crm
+from services.kernel import catalog
+from tests.company import WORLD, small_company
+from tests.control.stack import eventually, free_base
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TOKEN = "control-token-of-this-test"
 
 
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_company(tmp_path_factory) / "worlds"
+
+
 @contextmanager
-def broken_house(var: Path, bug: str) -> Iterator[str]:
-    """Control and a product with this bug; yields control's address."""
-    build_crm(var / "worlds")
+def house(var: Path, worlds: Path, bug: str | None) -> Iterator[str]:
+    """Control, the products, and in the CRM's place one with this bug; yields control's address."""
+    (var / "worlds").symlink_to(worlds)
     base = free_base()
+    ports = {name: base + product.port - 8700 for name, product in catalog.products().items()}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")} | {
         "DAYSHIFT_VAR": str(var),
         "DAYSHIFT_CONTROL_TOKEN": _TOKEN,
         "DAYSHIFT_CONTROL_PORT": str(base),
-        "DAYSHIFT_CRM_PORT": str(base + 1),
+        **{f"DAYSHIFT_{name.upper()}_PORT": str(port) for name, port in ports.items()},
         "DAYSHIFT_LOG": "warning",
     }
-    commands = (("tests.loadtests.broken_house", bug), ("services", "control"))
+    products = [("services", name) for name in ports if name != "crm" or bug is None]
+    broken = [] if bug is None else [("tests.loadtests.broken_house", bug)]
+    commands = (*products, *broken, ("services", "control"))
     with (var / "log").open("w") as log:
         started = [
             subprocess.Popen([sys.executable, "-m", *command], cwd=_ROOT, env=environment, stdout=log, stderr=log)
@@ -56,14 +65,14 @@ def _is_well(url: str) -> bool:
 
 
 def checked(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "loadtests", "check", "--url", url, "--token", token, *arguments]
+    command = [sys.executable, "-m", "loadtests", "check", "--url", url, "--token", token, "--world", WORLD, *arguments]
     return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", ["stale_cache", "lost_update", "leak"])
-def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Path) -> None:
-    with broken_house(tmp_path, bug) as url:
+def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Path, worlds: Path) -> None:
+    with house(tmp_path, worlds, bug) as url:
         began = time.monotonic()
         found = checked(url, _TOKEN, "--seconds", "3")
         took = time.monotonic() - began
@@ -74,10 +83,21 @@ def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(tmp_path: Path) -> None:
-    with broken_house(tmp_path, "stale_cache") as url:
-        command = [sys.executable, "-m", "loadtests", "run", "--url", url, "--token", _TOKEN]
-        arguments = ["--seconds", "4", "--qps", "150", "--users", "8", "--reports", str(tmp_path / "reports")]
+def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(tmp_path: Path, worlds: Path) -> None:
+    with house(tmp_path, worlds, "stale_cache") as url:
+        command = [sys.executable, "-m", "loadtests", "run", "--url", url, "--token", _TOKEN, "--world", WORLD]
+        arguments = [
+            "--seconds",
+            "4",
+            "--qps",
+            "150",
+            "--users",
+            "8",
+            "--product",
+            "crm",
+            "--reports",
+            str(tmp_path / "reports"),
+        ]
         found = subprocess.run(
             [*command, *arguments], cwd=_ROOT, capture_output=True, text=True, timeout=120, check=False
         )
@@ -87,12 +107,9 @@ def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(tmp_
 
 
 @pytest.mark.slow
-def test_ten_clean_runs_raise_no_alarm(tmp_path: Path) -> None:
-    stack = Stack(tmp_path).start()
-    try:
-        found = checked(f"http://127.0.0.1:{stack.base}", _TOKEN, "--seconds", "1.5", "--runs", "10")
-    finally:
-        stack.stop()
+def test_ten_clean_runs_raise_no_alarm(tmp_path: Path, worlds: Path) -> None:
+    with house(tmp_path, worlds, bug=None) as url:
+        found = checked(url, _TOKEN, "--seconds", "1.5", "--runs", "10")
 
     assert found.returncode == 0, found.stdout + found.stderr
     assert found.stdout.count("one order explains all") == 10

@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.control.worlds import build_crm
+from tests.company import WORLD, small_company
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_a_soak_meets_no_error_no_stale_read_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    build_crm(tmp_path / "worlds")
+def test_a_soak_meets_no_error_no_stale_read_and_leaves_nothing_behind(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    worlds = small_company(tmp_path_factory) / "worlds"
     reports = tmp_path / "reports"
     command = [sys.executable, "-m", "loadtests", "run", "--shape", "soak", "--seconds", "12", "--qps", "100"]
-    where = ["--users", "10", "--episodes", "40", "--worlds", str(tmp_path / "worlds"), "--reports", str(reports)]
+    where = ["--users", "10", "--episodes", "40", "--world", WORLD, "--worlds", str(worlds), "--reports", str(reports)]
 
     done = subprocess.run([*command, *where], cwd=_ROOT, capture_output=True, text=True, timeout=180, check=False)
 
