@@ -14,6 +14,7 @@ from dayshift.recordings import load
 
 from tests.client.bad_house import DROP, HANG, BadHouse, answer
 from tests.client.conftest import Stack
+from tests.client.worlds import build_small_worlds
 
 LIST = dayshift.call("crm.contacts.list")
 WRONGS: dict[str, tuple[list[bytes], type[dayshift.HarnessFault]]] = {
@@ -225,7 +226,7 @@ def test_quarantine_truncates_says_why_and_files_apart(
 
 
 def test_a_killed_service_ends_as_a_fault(tmp_path: Path, eventually_killed: Callable[[Stack], None]) -> None:
-    stack = Stack(tmp_path).start()
+    stack = Stack(build_small_worlds(tmp_path)).start()
     try:
         from dayshift.connection import Address
 
