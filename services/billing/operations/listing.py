@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
+import orjson
 import sqlalchemy as sa
 
 from services.billing.errors import InvalidRequest
@@ -89,25 +90,24 @@ def _cursor(table: sa.Table) -> Statement:
     return Statement(sa.select(table.c.created, table.c.seq).where(table.c.id == sa.bindparam("key")))
 
 
-# (column, how, number of values): what two questions must share to share a statement.
-Shape = tuple[tuple[str, str, int], ...]
+# (column, how): what two questions must share to share a statement.
+Shape = tuple[tuple[str, str], ...]
 
 
 def _shape(where: Where) -> Shape:
-    parts = [(name, "equal", 1) for name in where.equal]
-    parts += [(name, "among", len(values)) for name, values in where.among.items()]
-    parts += [(name, "not_among", len(values)) for name, values in where.not_among.items()]
-    parts += [(name, bound, 1) for name, bounds in where.ranges.items() for bound in _RANGES if bound in bounds]
-    parts += [(name, "empty", 0) for name in where.empty]
-    parts += [(name, "like", 1) for name in where.like]
-    return tuple(parts + [(name, "filled", 0) for name in where.filled])
+    parts = [(name, "equal") for name in where.equal]
+    parts += [(name, "among") for name in where.among]
+    parts += [(name, "not_among") for name in where.not_among]
+    parts += [(name, bound) for name, bounds in where.ranges.items() for bound in _RANGES if bound in bounds]
+    parts += [(name, "empty") for name in where.empty]
+    parts += [(name, "like") for name in where.like]
+    return tuple(parts + [(name, "filled") for name in where.filled])
 
 
 def _parameters(where: Where) -> dict[str, Any]:
     bound = {f"equal_{name}": _plain(value) for name, value in where.equal.items()}
     for how, several in (("among", where.among), ("not_among", where.not_among)):
-        for name, values in several.items():
-            bound |= {f"{how}_{name}_{at}": _plain(value) for at, value in enumerate(values)}
+        bound |= {f"{how}_{name}": orjson.dumps(list(values)).decode() for name, values in several.items()}
     bound |= {f"like_{name}": re.sub(r"[?\[]", "", pattern) for name, pattern in where.like.items()}
     for name, bounds in where.ranges.items():
         bound |= {f"{how}_{name}": value for how, value in bounds.items()}
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
 @cache
 def _statement(table: sa.Table, shape: Shape, direction: Direction, placed: bool) -> Statement:
     order = (table.c.created, table.c.seq)
-    core = sa.select(*facts(table)).where(*(_condition(table.c[name], how, count) for name, how, count in shape))
+    core = sa.select(*facts(table)).where(*(_condition(table.c[name], how) for name, how in shape))
     if placed:
         here = sa.tuple_(sa.bindparam("at_created"), sa.bindparam("at_seq"))
         core = core.where(sa.tuple_(*order) > here if direction == "newer" else sa.tuple_(*order) < here)
@@ -129,15 +129,15 @@ def _statement(table: sa.Table, shape: Shape, direction: Direction, placed: bool
     return Statement(core.limit(sa.bindparam("limit", type_=sa.Integer)))
 
 
-def _condition(column: sa.Column[Any], how: str, count: int) -> sa.ColumnElement[bool]:
+def _condition(column: sa.Column[Any], how: str) -> sa.ColumnElement[bool]:
     name = column.name
     match how:
         case "equal":
             return column == sa.bindparam(f"equal_{name}")
         case "among":
-            return column.in_([sa.bindparam(f"among_{name}_{at}") for at in range(count)])
+            return column.in_(_each(f"among_{name}"))
         case "not_among":
-            return column.not_in([sa.bindparam(f"not_among_{name}_{at}") for at in range(count)])
+            return column.not_in(_each(f"not_among_{name}"))
         case "gt":
             return column > sa.bindparam(f"gt_{name}")
         case "gte":
@@ -151,3 +151,8 @@ def _condition(column: sa.Column[Any], how: str, count: int) -> sa.ColumnElement
         case "filled":
             return column.is_not(None)
     return column.is_(None)
+
+
+def _each(name: str) -> sa.Select[Any]:
+    """However many values: one parameter, one statement."""
+    return sa.select(sa.func.json_each(sa.bindparam(name)).table_valued("value").c.value)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from services.billing.errors import InvalidRequest
@@ -38,11 +38,16 @@ async def received(request: Request) -> Upload:
         form = await request.form(max_files=2, max_fields=20)
     except HTTPException as error:
         raise InvalidRequest(f"The upload could not be read: {error.detail}", "file") from error
+    try:
+        return await _read(form)
+    finally:
+        await form.close()
+
+
+async def _read(form: FormData) -> Upload:
     purpose, file = form.get("purpose"), form.get("file")
     if not isinstance(purpose, str):
         raise InvalidRequest("Missing required param: purpose.", "purpose", "parameter_missing")
     if not isinstance(file, UploadFile):
         raise InvalidRequest("Missing required param: file.", "file", "parameter_missing")
-    content = await file.read()
-    await form.close()
-    return Upload(purpose, file.filename, file.content_type, len(content))
+    return Upload(purpose, file.filename, file.content_type, len(await file.read()))
