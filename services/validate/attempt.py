@@ -89,6 +89,8 @@ class Attempt:
             return answer
         except _Enough:
             return None
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise Stuck(f"the oracle did not understand an answer: {type(error).__name__}: {error}") from error
 
     def submit(self, answer: JsonValue = None) -> Verdict:
         return self.episode.submit(answer)
