@@ -30,7 +30,7 @@ up: worlds ## start every service here and print lines to paste; Ctrl-C stops al
 
 .PHONY: test
 test: $(READY) ## run the whole test suite against real parts
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: check
 check: $(READY) ## formatter, linter, types, import contracts
@@ -50,6 +50,14 @@ bench: worlds ## requests/s and CPU per request beside an empty endpoint; forks,
 .PHONY: worlds
 worlds: $(READY) ## build the world files that are missing or out of date
 	@$(BIN)/python -m fixtures build small standard
+
+.PHONY: validate
+validate: worlds ## try every task family at 20 seeds, without a model
+	@$(BIN)/python -m services validate --seeds 20
+
+.PHONY: redteam
+redteam: worlds ## every cheat on every family, held to its cap, and every honest control
+	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=5 $(BIN)/python -m pytest tests/exploits
 
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it

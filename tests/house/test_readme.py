@@ -30,9 +30,16 @@ def run(code: str, stack: Stack) -> str:
         "DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}",
         "DAYSHIFT_CONTROL_TOKEN": TOKEN,
     }
-    code = code.replace(":8701", f":{stack.base + 1}").replace('"playground"', f'"{PLAYGROUND}"')
+    code = re.sub(r":87(\d\d)", lambda port: f":{stack.base + int(port[1])}", code).replace(
+        '"playground"', f'"{PLAYGROUND}"'
+    )
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **here}, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code],
+        env={**os.environ, **here},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

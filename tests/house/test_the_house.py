@@ -76,7 +76,9 @@ def test_every_dependency_earns_its_place_in_one_line() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = project["dependencies"] + project["optional-dependencies"]["dev"]
     names = {re.split(r"[\[<>=]", requirement)[0] for requirement in declared}
-    explained = set(re.findall(r"^- `([a-z0-9-]+)`: .+\.$", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.M))
+    explained = set(
+        re.findall(r"^- `([a-z0-9-]+)`: .+\.$", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.M)
+    )
 
     assert explained == names
 
