@@ -44,7 +44,9 @@ def moment_ms(text: str) -> float | None:
 
 
 def indexed(row: Row) -> str:
-    """name → [folded, number, words, exact], as the triggers on `objects` unfold it; null is "as folded"."""
+    """name → [folded, number, words, exact], as the triggers unfold it; null is "as folded". Live records only."""
+    if row["archived_at"] is not None:
+        return "{}"
     return orjson.dumps(
         {name: _entry(value) for name, value in row["properties"].items() if value not in (None, "")}
     ).decode()
@@ -52,6 +54,8 @@ def indexed(row: Row) -> str:
 
 def searchable(row: Row) -> str:
     """The text that a free `query` looks through."""
+    if row["archived_at"] is not None:
+        return ""
     properties = row["properties"]
     return "\n".join(
         properties[name] for name in searchable_properties(row["kind"], properties) if properties.get(name)

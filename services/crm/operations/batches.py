@@ -48,8 +48,10 @@ def read(
 ) -> Outcome:
     found: dict[int, Row] = {}
     missing: list[str] = []
+    plain = not archived and id_property in (None, "", "hs_object_id")
+    known = records.find_many(world, kind, ids) if plain else {}
     for record_id in dict.fromkeys(ids):
-        row = records.find(world, kind, record_id, id_property, archived=archived)
+        row = known.get(record_id) if plain else records.find(world, kind, record_id, id_property, archived=archived)
         if row is None:
             missing.append(record_id)
         else:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -38,23 +39,36 @@ class Binder:
         return f"(SELECT value FROM json_each({self.bind(orjson.dumps(list(values)).decode())}))"  # noqa: S608 - bound
 
 
-def condition(world: World, kind: Kind, binder: Binder, name: str, operator: str, values: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One test of a record `o`; `rows` selects the ids that meet it, where the index of values alone can tell."""
+
+    sql: str
+    rows: str | None = None
+
+
+def condition(world: World, kind: Kind, binder: Binder, name: str, operator: str, values: Sequence[str]) -> Condition:
     """One filter; `values` has one entry, two for BETWEEN, any number for IN, none for HAS_PROPERTY."""
     if name.startswith("associations."):
-        return _associated(world, kind, binder, name.removeprefix("associations."), operator, values)
+        return Condition(_associated(world, kind, binder, name.removeprefix("associations."), operator, values))
     found = computed.expression(kind, name)
     if found is not None:
-        return _computed(binder, found, name, operator, values)
+        return Condition(_computed(binder, found, name, operator, values))
     return _held(binder, kind.name, name, definitions.require(world, kind.name, name), operator, values)
 
 
-def _held(binder: Binder, kind: str, name: str, definition: Definition, operator: str, values: Sequence[str]) -> str:
-    rows = f"SELECT object_id FROM property_values WHERE kind = {binder.bind(kind)} AND name = {binder.bind(name)}"  # noqa: S608 - bound
-    if operator == "HAS_PROPERTY":
-        return f"o.id IN ({rows})"
+def _held(
+    binder: Binder, kind: str, name: str, definition: Definition, operator: str, values: Sequence[str]
+) -> Condition:
+    rows = (
+        "SELECT object_id AS id FROM property_values "  # noqa: S608 - bound
+        f"WHERE kind = {binder.bind(kind)} AND name = {binder.bind(name)}"
+    )
     if operator == "NOT_HAS_PROPERTY":
-        return f"o.id NOT IN ({rows})"
-    return f"o.id IN ({rows} AND {_test(binder, definition, name, operator, values)})"
+        return Condition(f"o.id NOT IN ({rows})")
+    if operator != "HAS_PROPERTY":
+        rows += f" AND {_test(binder, definition, name, operator, values)}"
+    return Condition(f"o.id IN ({rows})", rows)
 
 
 def _test(binder: Binder, definition: Definition, name: str, operator: str, values: Sequence[str]) -> str:

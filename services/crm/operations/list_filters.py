@@ -8,7 +8,8 @@ from services.crm.errors import InvalidRequest
 from services.crm.indexing import fold
 from services.crm.kinds import Kind
 from services.crm.operations import computed, definitions, object_types
-from services.crm.operations.conditions import Binder, condition
+from services.crm.operations.conditions import Binder
+from services.crm.operations.conditions import condition as full_condition
 from services.kernel.clock import milliseconds
 from services.kernel.world import World
 
@@ -26,6 +27,10 @@ _TEXTS = {"IS_EQUAL_TO": "EQ", "IS_NOT_EQUAL_TO": "NEQ", "IS_BETWEEN": "BETWEEN"
 _PARTS = {"CONTAINS": "*{}*", "DOES_NOT_CONTAIN": "*{}*", "STARTS_WITH": "{}*", "ENDS_WITH": "*{}"}
 _CHOICES = {"IS_ANY_OF": "IN", "IS_NONE_OF": "NOT_IN", "IS_EQUAL_TO": "IN", "IS_NOT_EQUAL_TO": "NOT_IN"}
 _TIMES = {"IS_BEFORE": "LT", "IS_AFTER": "GT", "IS_EQUAL_TO": "EQ"}
+
+
+def condition(world: World, kind: Kind, binder: Binder, name: str, operator: str, values: Sequence[str]) -> str:
+    return full_condition(world, kind, binder, name, operator, values).sql
 
 
 def matches(world: World, kind: Kind, binder: Binder, branch: Branch, depth: int = 0) -> str:

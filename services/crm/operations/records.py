@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import orjson
 import sqlalchemy as sa
 
 from services.crm.errors import AlreadyExists, InvalidRequest, MissingProperties, RecordNotFound
@@ -33,16 +34,19 @@ _ARCHIVED_PAGE = Statement(
     .order_by(objects.c.id)
     .limit(sa.bindparam("limit"))
 )
+# The index of values knows live records only.
 _HOLDER = (
-    "SELECT v.object_id FROM property_values v JOIN objects o ON o.id = v.object_id "
-    "WHERE v.kind = :kind AND v.name = :name AND v.folded = :folded AND o.archived_at IS :archived "
-    "ORDER BY v.object_id LIMIT 1"
+    "SELECT object_id FROM property_values "
+    "WHERE kind = :kind AND name = :name AND folded = :folded ORDER BY object_id LIMIT 1"
 )
 _FURTHER_EMAIL = (
-    "SELECT v.object_id FROM property_values v JOIN objects o ON o.id = v.object_id "
-    "WHERE v.kind = 'contacts' AND v.name = 'hs_additional_emails' AND o.archived_at IS NULL "
-    "AND instr(';' || v.folded || ';', ';' || :folded || ';') ORDER BY v.object_id LIMIT 1"
+    "SELECT object_id FROM property_values WHERE kind = 'contacts' AND name = 'hs_additional_emails' "
+    "AND instr(';' || folded || ';', ';' || :folded || ';') ORDER BY object_id LIMIT 1"
 )
+_ARCHIVED_VALUES = (
+    "SELECT id, properties ->> :path FROM objects WHERE kind = :kind AND archived_at IS NOT NULL ORDER BY id"
+)
+_BY_IDS = Statement(sa.select(*facts(objects)).where(sa.text("objects.id IN (SELECT value FROM json_each(:ids))")))
 _CLOSING = {"deals": ("dealstage", "closedate"), "tickets": ("hs_pipeline_stage", "closed_date")}
 LONGEST_ID = 18
 
@@ -97,6 +101,24 @@ def find(
     return row
 
 
+def find_many(world: World, kind: Kind, record_ids: Sequence[str]) -> dict[str, Row]:
+    """As `find` by id, for many at once; what is not there is left out."""
+    keys = {one: key for one in record_ids if (key := number(one)) is not None}
+    rows = fetch(world, list(dict.fromkeys(keys.values())))
+    found: dict[str, Row] = {}
+    for one, key in keys.items():
+        row = rows.get(key)
+        if row is None or row["kind"] != kind.name or row["archived_at"] is not None:
+            row = find(world, kind, one)
+        if row is not None:
+            found[one] = row
+    return found
+
+
+def fetch(world: World, ids: Sequence[int]) -> dict[int, Row]:
+    return {row["id"]: row for row in world.find(_BY_IDS, ids=orjson.dumps(list(ids)).decode())}
+
+
 def read(world: World, kind: Kind, record_id: str, id_property: str | None = None, *, archived: bool = False) -> Row:
     row = find(world, kind, record_id, id_property, archived=archived)
     if row is None:
@@ -129,7 +151,7 @@ def archive(world: World, row: Row) -> None:
 
 def holder(world: World, kind: str, name: str, value: str) -> int | None:
     """The live record that has this value."""
-    found = world.rows(_HOLDER, {"kind": kind, "name": name, "folded": fold(value), "archived": None})
+    found = world.rows(_HOLDER, {"kind": kind, "name": name, "folded": fold(value)})
     if not found and (kind, name) == ("contacts", "email"):
         found = world.rows(_FURTHER_EMAIL, {"folded": fold(value)})
     return found[0][0] if found else None
@@ -150,9 +172,9 @@ def _key(world: World, kind: Kind, record_id: str, id_property: str | None, *, a
         )
     if not archived:
         return holder(world, kind.name, id_property, record_id)
-    sql = _HOLDER.replace("IS :archived", "IS NOT :archived")
-    found = world.rows(sql, {"kind": kind.name, "name": id_property, "folded": fold(record_id), "archived": None})
-    return found[0][0] if found else None
+    path = f"$.{orjson.dumps(id_property).decode()}"
+    held = world.rows(_ARCHIVED_VALUES, {"kind": kind.name, "path": path})
+    return next((found for found, value in held if value is not None and fold(value) == fold(record_id)), None)
 
 
 def _winner(world: World, record_id: int) -> Row | None:

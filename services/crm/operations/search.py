@@ -2,25 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import orjson
 
 from services.crm.errors import InvalidRequest
 from services.crm.kinds import Kind
-from services.crm.operations import computed, definitions
+from services.crm.operations import computed, definitions, records
 from services.crm.operations.conditions import Binder, condition
+from services.crm.operations.selection import Selection
 from services.crm.operations.showing import Shown, Wanted, show
 from services.crm.tables import tables
-from services.kernel.statements import Row, facts
 from services.kernel.world import World
 
 MOST_GROUPS, MOST_FILTERS, MOST_IN_ALL, LAST_RESULT, LONGEST_BODY = 5, 6, 18, 10_000, 3_000
-_OBJECTS = tables.tables["objects"]
-_COLUMNS = ", ".join(f"o.{column.name}" for column in facts(_OBJECTS))
-_NAMES = tuple(str(column.name) for column in facts(_OBJECTS))
-# Sorting by a value joins it from the index; of a handful of records it is read from the record itself.
-_FEW = 200
+# Orders that an index of `objects` is laid out in.
+_WALKED = {"o.created_at": "objects_by_creation", "o.updated_at": "objects_by_change", "o.id": "objects_by_kind"}
+_FEW = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,54 +62,68 @@ def search(world: World, kind: Kind, asked: Search) -> Found:
     _refuse_excess(asked)
     with world.searched(tables.tables.__getitem__):
         binder = Binder(kind=kind.name)
-        where = matching(world, kind, binder, asked.groups, asked.query)
-        total = world.rows(f"SELECT count(*) FROM objects o WHERE {where}", binder.parameters)[0][0]  # noqa: S608 - bound
-        rows = _page(world, kind, binder, where, asked, total) if total > asked.after else []
-        results = show(world, kind, rows, Wanted(properties=asked.properties))
-    following = asked.after + len(rows)
-    return Found(total, results, following if rows and following < total else None)
+        chosen = selection(world, kind, binder, asked.groups, asked.query)
+        total = chosen.count(world, binder)
+        ids = _page(world, kind, binder, chosen, asked, total) if total > asked.after else []
+        rows = records.fetch(world, ids)
+        results = show(world, kind, [rows[one] for one in ids], Wanted(properties=asked.properties))
+    following = asked.after + len(ids)
+    return Found(total, results, following if ids and following < total else None)
 
 
 def matching(world: World, kind: Kind, binder: Binder, groups: Sequence[Sequence[Filter]], query: str | None) -> str:
-    """The WHERE of a search; the kind is bound as :kind."""
-    parts = ["o.kind = :kind", "o.archived_at IS NULL"]
+    """The WHERE of a search over `objects o`; the kind is bound as :kind."""
+    return selection(world, kind, binder, groups, query).where
+
+
+def selection(
+    world: World, kind: Kind, binder: Binder, groups: Sequence[Sequence[Filter]], query: str | None
+) -> Selection:
     either = [
-        " AND ".join(condition(world, kind, binder, one.name, one.operator, _operands(one)) for one in group) or "1"
-        for group in groups
+        [condition(world, kind, binder, one.name, one.operator, _operands(one)) for one in group] for group in groups
     ]
-    if either:
-        parts.append("(" + " OR ".join(f"({group})" for group in either) + ")")
-    if query and query.strip():
-        text = binder.bind(_full_text(kind.name, query))
-        parts.append(f"o.id IN (SELECT rowid FROM object_texts WHERE object_texts MATCH {text})")  # noqa: S608 - bound
-    return " AND ".join(parts)
+    text = binder.bind(_full_text(kind.name, query)) if query and query.strip() else None
+    return Selection(tuple(tuple(group) for group in either), text)
 
 
-def _page(world: World, kind: Kind, binder: Binder, where: str, asked: Search, total: int) -> list[Row]:
-    source, order = _ordering(world, kind, binder, asked.sort, total)
-    limit, offset = binder.bind(asked.limit), binder.bind(asked.after)
-    sql = f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} LIMIT {limit} OFFSET {offset}"  # noqa: S608 - bound
-    return [_row(values) for values in world.rows(sql, binder.parameters)]
-
-
-def _ordering(world: World, kind: Kind, binder: Binder, sort: Sort | None, total: int) -> tuple[str, str]:
-    """Aligned with an index where there is one: by creation, by change."""
-    if sort is None:
-        return "objects o", "o.created_at, o.id"
-    way = "DESC" if sort.descending else "ASC"
+def _page(world: World, kind: Kind, binder: Binder, chosen: Selection, asked: Search, total: int) -> list[int]:
+    sort = asked.sort or Sort(kind.created)
     found = computed.expression(kind, sort.name)
     if found is not None:
-        return "objects o", f"{found[0]} {way}, o.id {way}"
-    numeric = definitions.require(world, kind.name, sort.name).is_numeric
-    if total <= _FEW:
-        key = f"o.indexed ->> {binder.bind(f'$.{orjson.dumps(sort.name).decode()}[{1 if numeric else 0}]')}"
-        return "objects o", f"{key} IS NULL, {key} {way}, o.id"
-    column = "number" if numeric else "folded"
-    values = (
-        f"SELECT object_id, {column} AS key FROM property_values "  # noqa: S608 - bound
-        f"WHERE kind = :kind AND name = {binder.bind(sort.name)}"
-    )
-    return f"objects o LEFT JOIN ({values}) s ON s.object_id = o.id", f"s.key IS NULL, s.key {way}, o.id"
+        return _by_expression(world, binder, chosen, asked, found[0], total)
+    column = "number" if definitions.require(world, kind.name, sort.name).is_numeric else "folded"
+    return _by_value(world, binder, chosen, asked, sort, column)
+
+
+def _by_expression(
+    world: World, binder: Binder, chosen: Selection, asked: Search, expression: str, total: int
+) -> list[int]:
+    """Walks the index of that order where there is one, unless the records are so few that sorting them is quicker."""
+    way = "DESC" if asked.sort is not None and asked.sort.descending else "ASC"
+    index = _WALKED.get(expression) if total > _FEW else None
+    source = "objects o" if index is None else f"objects o INDEXED BY {index}"
+    bounds = f"LIMIT {binder.bind(asked.limit)} OFFSET {binder.bind(asked.after)}"
+    where = chosen.narrow if index is None else chosen.where
+    sql = f"SELECT o.id FROM {source} WHERE {where} ORDER BY {expression} {way}, o.id {way} {bounds}"  # noqa: S608 - bound
+    return [found for (found,) in world.rows(sql, binder.parameters)]
+
+
+def _by_value(world: World, binder: Binder, chosen: Selection, asked: Search, sort: Sort, column: str) -> list[int]:
+    """Walks the values in their own order; the records without one come after all that have one."""
+    way = "DESC" if sort.descending else "ASC"
+    name = binder.bind(sort.name)
+    valued = f"(SELECT object_id AS id, {column} AS key FROM property_values WHERE kind = :kind AND name = {name}) o"  # noqa: S608 - bound
+    inside = f"{valued} WHERE {chosen.by_id} AND o.key IS NOT NULL"
+    bounds = f"LIMIT {binder.bind(asked.limit)} OFFSET {binder.bind(asked.after)}"
+    sql = f"SELECT o.id FROM {inside} ORDER BY o.key {way}, o.id {way} {bounds}"  # noqa: S608 - bound
+    ids = [found for (found,) in world.rows(sql, binder.parameters)]
+    if len(ids) == asked.limit:
+        return ids
+    before: int = world.rows(f"SELECT count(*) FROM {inside}", binder.parameters)[0][0]  # noqa: S608 - bound
+    rest = f"LIMIT {binder.bind(asked.limit - len(ids))} OFFSET {binder.bind(max(0, asked.after - before))}"
+    bare = f"SELECT id FROM {valued} WHERE o.key IS NOT NULL"  # noqa: S608 - bound
+    sql = f"SELECT o.id FROM objects o WHERE {chosen.where} AND o.id NOT IN ({bare}) ORDER BY o.id {rest}"  # noqa: S608 - bound
+    return ids + [found for (found,) in world.rows(sql, binder.parameters)]
 
 
 def _operands(one: Filter) -> Sequence[str]:
@@ -166,9 +175,3 @@ def _full_text(kind: str, query: str) -> str:
     terms = [term for term in terms if any(letter.isalnum() for letter in term)] or terms
     asked = " AND ".join(f'"{term}" *' for term in terms[:32])
     return f'kind : "{kind}" AND searchable : ({asked})'
-
-
-def _row(values: tuple[Any, ...]) -> Row:
-    row: Row = dict(zip(_NAMES, values, strict=True))
-    row["properties"] = orjson.loads(row["properties"])
-    return row

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from services.crm.kinds import BY_NAME, Kind
 from services.crm.operations import computed, definitions, history, object_types
-from services.kernel.clock import iso
+from services.kernel.clock import iso as spelt_iso
 from services.kernel.statements import Row
 from services.kernel.world import World
 
 Shown = dict[str, Any]
+# A world's records were written at a few thousand moments, and are read again and again.
+iso = lru_cache(maxsize=65_536)(spelt_iso)
 _ASSOCIATED = (
     "SELECT a.from_id, a.to_id, t.name FROM associations a JOIN association_types t ON t.id = a.type_id "
     "JOIN objects o ON o.id = a.to_id "

@@ -35,7 +35,7 @@ async def read_several(
     listIds: Annotated[list[str], Query(max_length=500, description="Ids of the lists to read.")] = [],  # noqa: B006
     includeFilters: IncludeFilters = False,
 ) -> Response:
-    """Read several lists by id."""
+    """Read several lists by their ids."""
     rows = lists.by_ids(world, [one for text in listIds for one in text.split(",")])
     return Json({"lists": [lists.show(world, row, filters=includeFilters) for row in rows]})
 
@@ -58,7 +58,7 @@ async def search(body: bodies.ListSearchIn, world: CurrentWorld) -> Response:
 async def read_by_name(
     objectTypeId: str, listName: str, world: CurrentWorld, includeFilters: IncludeFilters = False
 ) -> Response:
-    """Read one list by its name."""
+    """Read one list of an object type by its exact name."""
     row = lists.by_name(world, objectTypeId, listName)
     return Json({"list": lists.show(world, row, filters=includeFilters)})
 
@@ -69,7 +69,7 @@ async def read_by_name(
     response_model=bodies.MembershipsOut,
 )
 async def of_record(objectTypeId: str, recordId: str, world: CurrentWorld) -> Response:
-    """Read which lists a record is on."""
+    """Read which lists a record is a member of."""
     found = lists.memberships_of(world, objectTypeId, recordId)
     return Json({"total": len(found), "results": found})
 
@@ -137,13 +137,13 @@ async def page(
 
 @router.put(_MEMBERS + "/add", operation_id="crm.list_memberships.add", response_model=bodies.MembersChangedOut)
 async def add(listId: str, ids: Annotated[bodies.RecordIds, Body()], world: CurrentWorld) -> Response:
-    """Put records on a manual list."""
+    """Put records on a manual list by their ids."""
     return _changed(world, listId, ids, [])
 
 
 @router.put(_MEMBERS + "/remove", operation_id="crm.list_memberships.remove", response_model=bodies.MembersChangedOut)
 async def remove(listId: str, ids: Annotated[bodies.RecordIds, Body()], world: CurrentWorld) -> Response:
-    """Take records off a manual list."""
+    """Take records off a manual list by their ids."""
     return _changed(world, listId, [], ids)
 
 
