@@ -8,6 +8,7 @@ HOUR = 3600
 DAY = 24 * HOUR
 INCOMPLETE_EXPIRES_AFTER = 23 * HOUR
 TRIAL_NOTICE = 3 * DAY
+ENDED = frozenset({"canceled", "incomplete_expired"})
 LIVE = frozenset({"trialing", "active", "past_due", "unpaid"})
 
 

@@ -20,6 +20,7 @@ from services.billing.checks import (
 from services.billing.operations import (
     credit_notes,
     customers,
+    drafts,
     invoices,
     listing,
     methods,
@@ -171,7 +172,7 @@ def test_a_subscription_is_asked_for_state_items_and_coupons(desk: Desk) -> None
 
 
 def test_an_invoice_is_asked_for_status_amounts_and_vat_id(desk: Desk) -> None:
-    draft = invoices.create(desk.world, {"customer": desk.casa["id"]})
+    draft = drafts.create(desk.world, {"customer": desk.casa["id"]})
     customers.add_tax_id(desk.world, desk.casa["id"], {"type": "eu_vat", "value": "PT999999990"})
     bill = invoices.finalize(desk.world, draft["id"])
     wanted = InvoiceIs(invoice=bill["id"], customer=desk.casa["id"], status="paid", total=0, vat_id="PT999999990")

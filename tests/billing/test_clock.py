@@ -3,7 +3,17 @@
 import pytest
 import sqlalchemy as sa
 
-from services.billing.operations import customers, due, invoices, listing, methods, records, refunds, subscriptions
+from services.billing.operations import (
+    customers,
+    drafts,
+    due,
+    invoices,
+    listing,
+    methods,
+    records,
+    refunds,
+    subscriptions,
+)
 from services.billing.operations.accounts import ACCOUNT, DEFAULTS
 from services.billing.operations.records import Body
 from services.billing.tables import account, charges, events, prices
@@ -172,7 +182,7 @@ def test_a_pending_refund_settles(world: World) -> None:
 
 def test_draft_with_auto_advance_goes_its_way(world: World) -> None:
     casa = named(world, "Casa Lumen")
-    draft = invoices.create(world, {"customer": casa["id"], "auto_advance": True})
+    draft = drafts.create(world, {"customer": casa["id"], "auto_advance": True})
 
     wait(world, 1)
 

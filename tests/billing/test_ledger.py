@@ -13,7 +13,9 @@ from services.billing.operations import (
     credit_notes,
     customers,
     disputes,
+    drafts,
     due,
+    endings,
     invoice_items,
     invoices,
     items,
@@ -87,7 +89,7 @@ class Clerk:
     def bill(self) -> None:
         person = self.person()
         given: dict[str, Any] = {"customer": person, "automatic_tax": {"enabled": bool(self.n % 2)}}
-        draft = invoices.create(self.world, {**given, "pending_invoice_items_behavior": "include"})
+        draft = drafts.create(self.world, {**given, "pending_invoice_items_behavior": "include"})
         for amount in (self.amount(), -500 if self.n % 5 == 0 else 333):
             invoice_items.create(
                 self.world, {"customer": person, "invoice": draft["id"], "amount": amount, "currency": "eur"}
@@ -143,13 +145,13 @@ class Clerk:
                 {"pause_collection": {"behavior": ("void", "mark_uncollectible", "keep_as_draft")[self.n // 3 % 3]}},
             )
         elif self.n % 3 == 1:
-            subscriptions.pause(self.world, key, {})
+            endings.pause(self.world, key, {})
         else:
-            subscriptions.resume(self.world, key, {})
+            endings.resume(self.world, key, {})
 
     def cancel(self) -> None:
         given = {"prorate": bool(self.n % 2), "invoice_now": bool(self.n % 3)}
-        subscriptions.cancel(self.world, self.any(subscription_rows)["id"], given)
+        endings.cancel(self.world, self.any(subscription_rows)["id"], given)
 
     def charge(self) -> None:
         method = self.any(method_rows)

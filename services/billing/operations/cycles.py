@@ -5,7 +5,17 @@ from typing import Any
 from services.billing import money
 from services.billing.due_dates import DAY, HOUR
 from services.billing.errors import InvalidRequest
-from services.billing.operations import accounts, coupons, invoices, listing, periods, prorations, records, totals
+from services.billing.operations import (
+    accounts,
+    coupons,
+    drafts,
+    invoices,
+    listing,
+    periods,
+    prorations,
+    records,
+    totals,
+)
 from services.billing.operations.records import Body, now
 from services.billing.shapes import invoices as shapes
 from services.billing.tables import customers, discounts, invoice_lines, subscription_items, subscriptions
@@ -26,26 +36,26 @@ def bill_period(world: World, subscription: Body, reason: str) -> Body:
     for item in items_of(world, subscription["id"]):
         records.add(world, invoice_lines, _line(world, body, subscription, item, trial=trial))
     if not trial:
-        invoices.gather(world, body, subscription["id"])
+        drafts.gather(world, body, subscription["id"])
     return _counted(world, body, subscription)
 
 
 def bill_pending(world: World, subscription: Body, reason: str) -> Body | None:
     """A draft of only what is pending for this subscription; None where nothing is."""
-    if not invoices.pending(world, subscription["customer"], subscription["currency"], subscription["id"]):
+    if not drafts.pending(world, subscription["customer"], subscription["currency"], subscription["id"]):
         return None
     body = _draft(world, subscription, reason)
-    invoices.gather(world, body, subscription["id"])
+    drafts.gather(world, body, subscription["id"])
     return _counted(world, body, subscription)
 
 
 def _draft(world: World, subscription: Body, reason: str) -> Body:
     customer = records.known(world, customers, subscription["customer"])
     parent = shapes.of_subscription(subscription["id"], subscription["metadata"])
-    body = invoices.draft(world, customer, subscription["currency"], reason, parent)
+    body = drafts.draft(world, customer, subscription["currency"], reason, parent)
     changes: Body = {
         "collection_method": subscription["collection_method"],
-        "automatic_tax": invoices.tax_setting(enabled=subscription["automatic_tax"]["enabled"]),
+        "automatic_tax": drafts.tax_setting(enabled=subscription["automatic_tax"]["enabled"]),
         "discounts": _running(world, subscription, customer),
         "period_start": subscription["_period_start"],
         "period_end": max(subscription["_period_start"], now(world)),
@@ -207,8 +217,8 @@ def _owner_is(world: World, body: Body, status: str) -> None:
     if subscription is None or subscription["status"] not in ("active", "past_due", "trialing"):
         return
     if status == "canceled":
-        from services.billing.operations import subscriptions as subscribed  # each knows the other
+        from services.billing.operations import endings  # each knows the other
 
-        subscribed.end(world, subscription, "payment_failed")
+        endings.end(world, subscription, "payment_failed")
         return
     records.change(world, subscriptions, subscription, {"status": status}, "customer.subscription.updated")

@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from services.billing.operations import coupons, cycles, disputes, records, refunds, schedules, subscriptions
+from services.billing.operations import coupons, cycles, disputes, endings, records, refunds, schedules
 from services.billing.operations.records import Body, now
 from services.billing.tables import discounts, invoices
 from services.billing.tables import disputes as dispute_rows
@@ -24,7 +24,7 @@ def _discount_ends(world: World, body: Body) -> None:
 _HAPPENS: tuple[tuple[sa.Table, Callable[[World, Body], Any]], ...] = (
     (discounts, _discount_ends),
     (schedule_rows, schedules.fall_due),
-    (subscription_rows, subscriptions.fall_due),
+    (subscription_rows, endings.fall_due),
     (invoices, cycles.invoice_due),
     (refund_rows, refunds.settle),
     (dispute_rows, disputes.fall_due),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from services.billing.errors import InvalidRequest
-from services.billing.operations import customers, invoices, listing, records, totals
+from services.billing.operations import customers, drafts, listing, records, totals
 from services.billing.operations.records import Body, cleared, merged, now
 from services.billing.shapes import invoices as shapes
 from services.billing.tables import customers as customer_rows
@@ -15,7 +15,7 @@ Given = dict[str, Any]
 
 
 def create(world: World, given: Given) -> Body:
-    customer = records.refer(world, customer_rows, invoices.named(given, "customer"), "customer")
+    customer = records.refer(world, customer_rows, drafts.named(given, "customer"), "customer")
     invoice = _open_draft(world, given.get("invoice"), customer["id"])
     price = _price(world, given)
     currency = customers.currency_for(world, customer, price["currency"] if price else given.get("currency"))
@@ -33,7 +33,7 @@ def create(world: World, given: Given) -> Body:
         records.change(world, customer_rows, customer, {"currency": currency}, "customer.updated")
     body = records.add(world, invoice_items, body, "invoiceitem.created")
     if invoice is not None:
-        invoices.put_on(world, invoice, body)
+        drafts.put_on(world, invoice, body)
         totals.recount(world, invoice)
     return records.known(world, invoice_items, body["id"])
 

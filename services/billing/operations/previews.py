@@ -6,8 +6,9 @@ from services.billing.errors import InvalidRequest
 from services.billing.operations import (
     credit_notes,
     cycles,
+    drafts,
+    endings,
     invoice_items,
-    invoices,
     listing,
     records,
     showing,
@@ -46,7 +47,7 @@ def _pending_only(world: World, given: Given) -> Body:
     customer = records.refer(world, customers, given["customer"], "customer")
     for item in given.get("invoice_items") or []:
         invoice_items.create(world, {**item, "customer": customer["id"]})
-    draft = invoices.create(
+    draft = drafts.create(
         world, {"customer": customer["id"], "pending_invoice_items_behavior": "include", **_wishes(given)}
     )
     if not showing.lines_of(world, draft["id"]):
@@ -104,7 +105,7 @@ def _next_bill(world: World, subscription: Body, details: Given) -> Body:
 def _change(world: World, key: str, changes: Given) -> None:
     """As an update would do it, but stopped before money moves."""
     if changes.get("cancel_now"):
-        subscriptions.cancel(world, key, {"prorate": True})
+        endings.cancel(world, key, {"prorate": True})
         draft = cycles.bill_pending(world, records.known(world, subscription_rows, key), "subscription_update")
         if draft is None:
             raise InvalidRequest("No upcoming invoices for this subscription.", "subscription", "invoice_upcoming_none")

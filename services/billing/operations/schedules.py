@@ -3,7 +3,7 @@
 from typing import Any
 
 from services.billing.errors import InvalidRequest
-from services.billing.operations import cycles, items, periods, records, subscriptions
+from services.billing.operations import cycles, endings, items, periods, records
 from services.billing.operations.records import Body, merged, now
 from services.billing.shapes import subscriptions as shapes
 from services.billing.tables import prices, schedules
@@ -65,7 +65,7 @@ def release(world: World, key: str) -> Body:
 def cancel(world: World, key: str, given: Given) -> Body:
     """The subscription ends with its schedule."""
     body = _open(world, key)
-    subscriptions.cancel(
+    endings.cancel(
         world, body["subscription"], {"invoice_now": given.get("invoice_now"), "prorate": given.get("prorate")}
     )
     changes = {"status": "canceled", "canceled_at": now(world), "current_phase": None}
@@ -103,7 +103,7 @@ def _complete(world: World, body: Body) -> None:
     if body["end_behavior"] == "cancel":
         subscription = records.known(world, subscription_rows, body["subscription"])
         if subscription["status"] not in ("canceled", "incomplete_expired"):
-            subscriptions.end(world, subscription, "cancellation_requested")
+            endings.end(world, subscription, "cancellation_requested")
         changes = {"status": "completed", "completed_at": now(world), "current_phase": None}
         records.change(world, schedules, body, changes, "subscription_schedule.completed")
         return

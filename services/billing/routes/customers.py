@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from services.billing.errors import NoSuchObject
-from services.billing.operations import customers, leaving, records, subscriptions
+from services.billing.operations import customers, endings, leaving, records
 from services.billing.operations.listing import Where
 from services.billing.routes.base import EVERYTHING, Plain, found, gone, many, noun_router, one
 from services.billing.schemas import shown
@@ -70,7 +70,7 @@ async def delete(customer: str, world: CurrentWorld) -> Response:
 @router.delete(_ONE + "/discount", operation_id="billing.customers.delete_discount", response_model=shown.Discount)
 async def delete_discount(customer: str, world: CurrentWorld) -> Response:
     """Take the discount off a customer."""
-    return gone(records.public(subscriptions.delete_customer_discount(world, customer)))
+    return gone(records.public(endings.delete_customer_discount(world, customer)))
 
 
 @router.post(_ONE + "/tax_ids", operation_id="billing.customers.create_tax_id", response_model=shown.TaxId)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from services.billing.operations import credit_notes, invoice_items, invoices, previews, records
+from services.billing.operations import credit_notes, drafts, invoice_items, invoices, previews, records
 from services.billing.operations.listing import Where
 from services.billing.routes.base import EVERYTHING, Plain, found, gone, many, noun_router, one, within
 from services.billing.schemas import shown
@@ -39,7 +39,7 @@ _ONE = "/invoices/{invoice}"
 @router.post("/invoices", operation_id="billing.invoices.create", response_model=shown.Invoice)
 async def create(body: InvoiceIn, world: CurrentWorld) -> Response:
     """Create a draft invoice, with or without the customer's pending items."""
-    return one(world, invoices.create(world, body.given()), body)
+    return one(world, drafts.create(world, body.given()), body)
 
 
 @router.get("/invoices", operation_id="billing.invoices.list", response_model=Page[shown.Invoice])
@@ -71,13 +71,13 @@ async def read(invoice: str, asked: Plain, world: CurrentWorld) -> Response:
 @router.post(_ONE, operation_id="billing.invoices.update", response_model=shown.Invoice)
 async def update(invoice: str, world: CurrentWorld, body: InvoiceChange | None = None) -> Response:
     """Change a draft; of a finalized invoice only metadata and the like."""
-    return one(world, invoices.update(world, invoice, body.given() if body else {}), body)
+    return one(world, drafts.update(world, invoice, body.given() if body else {}), body)
 
 
 @router.delete(_ONE, operation_id="billing.invoices.delete", response_model=Deleted)
 async def delete(invoice: str, world: CurrentWorld) -> Response:
     """Delete a draft that no subscription wrote."""
-    return gone(invoices.delete(world, invoice))
+    return gone(drafts.delete(world, invoice))
 
 
 @router.post(_ONE + "/finalize", operation_id="billing.invoices.finalize", response_model=shown.Invoice)

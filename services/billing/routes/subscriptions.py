@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from services.billing.operations import items, records, schedules, subscriptions
+from services.billing.operations import endings, items, records, schedules, subscriptions
 from services.billing.operations.listing import Where
 from services.billing.routes.base import EVERYTHING, Plain, found, gone, many, noun_router, one
 from services.billing.schemas import shown
@@ -87,25 +87,25 @@ async def update(subscription: str, world: CurrentWorld, body: SubscriptionChang
 @router.delete(_ONE, operation_id="billing.subscriptions.cancel", response_model=shown.Subscription)
 async def cancel(subscription: str, asked: Annotated[CancelNow, Query()], world: CurrentWorld) -> Response:
     """Cancel at once; nothing is refunded by itself."""
-    return one(world, subscriptions.cancel(world, subscription, asked.given()), asked)
+    return one(world, endings.cancel(world, subscription, asked.given()), asked)
 
 
 @router.post(_ONE + "/resume", operation_id="billing.subscriptions.resume", response_model=shown.Subscription)
 async def resume(subscription: str, world: CurrentWorld, body: ResumeIn | None = None) -> Response:
     """Resume a paused subscription."""
-    return one(world, subscriptions.resume(world, subscription, body.given() if body else {}), body)
+    return one(world, endings.resume(world, subscription, body.given() if body else {}), body)
 
 
 @router.post(_ONE + "/pause", operation_id="billing.subscriptions.pause", response_model=shown.Subscription)
 async def pause(subscription: str, world: CurrentWorld, body: PauseIn | None = None) -> Response:
     """Pause a subscription altogether; to pause only its collection, update `pause_collection`."""
-    return one(world, subscriptions.pause(world, subscription, body.given() if body else {}), body)
+    return one(world, endings.pause(world, subscription, body.given() if body else {}), body)
 
 
 @router.delete(_ONE + "/discount", operation_id="billing.subscriptions.delete_discount", response_model=shown.Discount)
 async def delete_discount(subscription: str, world: CurrentWorld) -> Response:
     """Take the latest discount off a subscription."""
-    return gone(records.public(subscriptions.delete_discount(world, subscription)))
+    return gone(records.public(endings.delete_discount(world, subscription)))
 
 
 @router.post(
