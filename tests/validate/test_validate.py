@@ -14,8 +14,9 @@ from fixtures.tasks.crm.correct_contact import CorrectContact, WrongNumber
 from fixtures.tasks.family import Asked, Call, Constraint, Family, Goal, Oracle
 from fixtures.tasks.registry import families
 from services.kernel.config import BadSetting
-from services.validate.attempt import Place
+from services.validate.attempt import Place, Stuck
 from services.validate.household import Household
+from services.validate.moves import moves_in
 from services.validate.promises import Trial, tried
 from services.validate.run import plan_for, validate
 from tests.company import small_company
@@ -125,6 +126,15 @@ def test_one_command_validates_writes_a_page_and_resumes(company: Path) -> None:
     page = (company / "reports" / "validate.html").read_text()
     assert TASK in page
     assert "1 of 1 families pass" in page
+
+
+def test_every_product_with_families_has_its_own_moves() -> None:
+    assert all(moves_in(product).look() for found in families().values() for product in found.products)
+
+
+def test_a_product_without_moves_is_named() -> None:
+    with pytest.raises(Stuck, match=r"services/validate/moves/wiki\.py is missing"):
+        moves_in("wiki")
 
 
 def test_what_cannot_be_validated_is_said_before_anything_starts(company: Path) -> None:
