@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from services.kernel import catalog
 from services.kernel.config import Settings
+from services.kernel.encoding import JSON, Encoding
 from services.kernel.forks import Forks
 from services.kernel.product import BenchCall, Product
 from services.kernel.serve import listener, run_product, serve_all
@@ -138,15 +139,15 @@ async def _connection(port: int, requests: Requests, until: float) -> int:
     return done
 
 
-def wire(method: str, path: str, body: object = None) -> bytes:
-    content = b"" if body is None else json.dumps(body).encode()
+def wire(method: str, path: str, body: object = None, encoding: Encoding = JSON) -> bytes:
+    content = b"" if body is None else encoding.write(body)
     head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {_CREDENTIAL}\r\n"
     if content:
-        head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n"
+        head += f"content-type: {encoding.media}\r\ncontent-length: {len(content)}\r\n"
     return head.encode() + b"\r\n" + content
 
 
-def requests_of(call: BenchCall, world: World) -> Requests:
+def requests_of(call: BenchCall, world: World, encoding: Encoding) -> Requests:
     """Without end and without a repetition of `{n}`: what may exist only once is created only once."""
     ids = [row[0] for row in world.rows(call.ids)] if call.ids else [0]
     if not ids:
@@ -154,7 +155,7 @@ def requests_of(call: BenchCall, world: World) -> Requests:
     random.Random(7).shuffle(ids)  # noqa: S311 - a load generator
     for n in itertools.count():
         path = call.path.replace("{id}", str(ids[n % len(ids)])).replace("{n}", str(n))
-        yield wire(call.method, path, _filled(call.body, call.many, ids, n))
+        yield wire(call.method, path, _filled(call.body, call.many, ids, n), encoding)
 
 
 def _filled(body: Any, many: int, ids: list[Any], n: int) -> Any:
@@ -242,7 +243,7 @@ def _product_rows(product: Product, var: Path, world: str, seconds: float) -> It
     with process("product", product.name, str(port), str(var), port=port + 10) as pid:
         for number, (name, call) in enumerate(product.bench.items()):
             _reopen(port + 10, world, number)
-            requests = requests_of(call, look)
+            requests = requests_of(call, look, product.encoding)
             yield uvloop.run(measure(f"{product.name}: {name}", port, pid, requests, seconds, call.bar))
     fork.close()
     template.close()

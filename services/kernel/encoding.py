@@ -1,10 +1,10 @@
 """How a product's clients write what they send: JSON, or forms whose names carry brackets."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
@@ -23,6 +23,8 @@ class Encoding:
     media: str
     # From the request's own media type and its bytes.
     body: Callable[[bytes, bytes], Any]
+    # The other way round, for whoever asks.
+    write: Callable[[Any], bytes]
     # None: query strings are flat, as FastAPI reads them.
     query: Callable[[bytes], Any] | None = None
 
@@ -40,6 +42,21 @@ def from_form(media: bytes, body: bytes) -> Any:
     if media and b"application/x-www-form-urlencoded" not in media.lower():
         raise UnsupportedMediaType
     return from_brackets(body)
+
+
+def to_form(body: Any) -> bytes:
+    return urlencode(list(_brackets(body, ""))).encode()
+
+
+def _brackets(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _brackets(inner, f"{name}[{key}]" if name else str(key))
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _brackets(inner, f"{name}[{at}]")
+    else:
+        yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def from_brackets(written: bytes) -> dict[str, Any]:
@@ -107,5 +124,5 @@ def _settled(value: Any) -> Any:
     return settled
 
 
-JSON = Encoding("application/json", from_json)
-BRACKETS = Encoding("application/x-www-form-urlencoded", from_form, from_brackets)
+JSON = Encoding("application/json", from_json, orjson.dumps)
+BRACKETS = Encoding("application/x-www-form-urlencoded", from_form, to_form, from_brackets)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.kernel.encoding import from_brackets, from_form
+from services.kernel.encoding import from_brackets, from_form, to_form
 from services.kernel.errors import MalformedRequest, UnsupportedMediaType
 from services.kernel.world import World
 from tests.kernel.pantry import shelves
@@ -25,10 +25,18 @@ def test_brackets_nest(written: bytes, read: object) -> None:
     assert from_brackets(written) == read
 
 
-@pytest.mark.parametrize("written", [b"a=1&a[b]=2", b"a[b]=2&a=1", b"a[]=1&a[b]=2", b"a" + b"[b]" * 30 + b"=1", b"%ff=1"])
+@pytest.mark.parametrize(
+    "written", [b"a=1&a[b]=2", b"a[b]=2&a=1", b"a[]=1&a[b]=2", b"a" + b"[b]" * 30 + b"=1", b"%ff=1"]
+)
 def test_a_form_that_contradicts_itself_is_refused(written: bytes) -> None:
     with pytest.raises(MalformedRequest):
         from_brackets(written)
+
+
+def test_what_is_written_as_a_form_is_read_back() -> None:
+    said = {"a": "1", "b": {"c": "ß&="}, "d": [{"e": "x"}, {"e": "y"}], "f": True}
+
+    assert from_brackets(to_form(said)) == {**said, "f": "true"}
 
 
 def test_a_form_is_no_json() -> None:
