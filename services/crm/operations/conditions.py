@@ -41,10 +41,14 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One test of a record `o`; `rows` selects the ids that meet it, where the index of values alone can tell."""
+    """One test of a record `o`, and cheaper forms of it where the index of values alone can tell.
+
+    `rows` selects the ids that meet it; `probe` looks one record up, for walks that stop early.
+    """
 
     sql: str
     rows: str | None = None
+    probe: str | None = None
 
 
 def condition(world: World, kind: Kind, binder: Binder, name: str, operator: str, values: Sequence[str]) -> Condition:
@@ -68,7 +72,8 @@ def _held(
         return Condition(f"o.id NOT IN ({rows})")
     if operator != "HAS_PROPERTY":
         rows += f" AND {_test(binder, definition, name, operator, values)}"
-    return Condition(f"o.id IN ({rows})", rows)
+    is_lookup = operator == "EQ" and not definition.is_numeric and not definition.is_multiple
+    return Condition(f"o.id IN ({rows})", rows, f"EXISTS ({rows} AND object_id = o.id)" if is_lookup else None)
 
 
 def _test(binder: Binder, definition: Definition, name: str, operator: str, values: Sequence[str]) -> str:

@@ -62,8 +62,7 @@ def search(world: World, kind: Kind, asked: Search) -> Found:
     _refuse_excess(asked)
     with world.searched(tables.tables.__getitem__):
         binder = Binder(kind=kind.name)
-        chosen = selection(world, kind, binder, asked.groups, asked.query)
-        total = chosen.count(world, binder)
+        chosen, total = selection(world, kind, binder, asked.groups, asked.query).settled(world, binder)
         ids = _page(world, kind, binder, chosen, asked, total) if total > asked.after else []
         rows = records.fetch(world, ids)
         results = show(world, kind, [rows[one] for one in ids], Wanted(properties=asked.properties))
@@ -103,7 +102,7 @@ def _by_expression(
     index = _WALKED.get(expression) if total > _FEW else None
     source = "objects o" if index is None else f"objects o INDEXED BY {index}"
     bounds = f"LIMIT {binder.bind(asked.limit)} OFFSET {binder.bind(asked.after)}"
-    where = chosen.narrow if index is None else chosen.where
+    where = chosen.narrow if index is None else chosen.walked
     sql = f"SELECT o.id FROM {source} WHERE {where} ORDER BY {expression} {way}, o.id {way} {bounds}"  # noqa: S608 - bound
     return [found for (found,) in world.rows(sql, binder.parameters)]
 

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+import orjson
+
 from services.crm.operations.conditions import Binder, Condition
 from services.kernel.world import World
 
@@ -23,6 +25,13 @@ class Selection:
         return f"{_LIVE} AND {self._tested}"
 
     @property
+    def walked(self) -> str:
+        """As `where`, for a walk through an index that stops after a page: look-ups instead of lists, if it can be."""
+        group = self.groups[0] if len(self.groups) == 1 and self.text is None else ()
+        tested = " AND ".join(one.probe or one.sql for one in group)
+        return f"{_LIVE} AND {tested}" if group else self.where
+
+    @property
     def narrow(self) -> str:
         """Over `objects o`, without what the conditions imply: the index of values knows live records only."""
         return self._tested if self._implies_live else self.where
@@ -33,6 +42,14 @@ class Selection:
         if _OTHER_COLUMN.search(self._tested):
             return f"o.id IN (SELECT o.id FROM objects o WHERE {self.narrow})"  # noqa: S608 - bound
         return self._tested
+
+    def settled(self, world: World, binder: Binder) -> "tuple[Selection, int]":
+        """How many there are; tests that must look at every value are asked once, and their ids kept."""
+        if self.text is None and all(one.probe is not None for group in self.groups for one in group):
+            return self, self.count(world, binder)
+        ids = [found for (found,) in world.rows(f"SELECT o.id FROM {self._counted}", binder.parameters)]  # noqa: S608 - bound
+        kept = f"SELECT value AS id FROM json_each({binder.bind(orjson.dumps(ids).decode())})"  # noqa: S608 - bound
+        return Selection(((Condition(f"o.id IN ({kept})", kept),),), None), len(ids)
 
     def count(self, world: World, binder: Binder) -> int:
         found: int = world.rows(f"SELECT count(*) FROM {self._counted}", binder.parameters)[0][0]  # noqa: S608 - bound
