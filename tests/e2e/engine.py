@@ -117,7 +117,14 @@ class Composed:
         return subprocess.run(["docker", "exec", container, *command], capture_output=True, text=True, check=False)
 
     def open(self, **request: Any) -> dict[str, Any]:
-        answer = self.control.post("/v1/episodes", json={"task": None, "world": "small", **request})
-        assert answer.status_code == 201, answer.text
-        opened: dict[str, Any] = answer.json()
+        """As a trainer does: a house that is not ready says when to try again."""
+        answers: list[httpx.Response] = []
+
+        def is_open() -> bool:
+            answers.append(self.control.post("/v1/episodes", json={"task": None, "world": "small", **request}))
+            return answers[-1].status_code != 503
+
+        self.eventually(is_open, 60)
+        assert answers[-1].status_code == 201, answers[-1].text
+        opened: dict[str, Any] = answers[-1].json()
         return opened
