@@ -36,7 +36,7 @@ from services.kernel.world import World
 REVISION_HEADER = b"x-data-revision"
 _KEY_HEADER = b"idempotency-key"
 _LONGEST_KEY = 255
-_OPEN_PATHS = frozenset({"/openapi.json"})
+_DOCUMENT_PATH = "/openapi.json"
 _SPEAK_FIRST = frozenset({FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE, FaultKind.DROPPED})
 _CUT = frozenset({FaultKind.DROPPED, FaultKind.TIMEOUT_AFTER_COMMIT})
 _NO_ANSWER = Answer(0, b"")
@@ -51,6 +51,7 @@ class AgentDoor:
 
     def __init__(self, api: FastAPI, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
         self._api = api
+        self._document: Answer | None = None
         self._dispatch = Dispatch(api, episodes.product.encoding)
         self._episodes = episodes
         self._product = episodes.product
@@ -58,8 +59,11 @@ class AgentDoor:
         self._body_limit = body_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _OPEN_PATHS:
+        if scope["type"] != "http":
             await self._api(scope, receive, send)
+            return
+        if scope["path"] == _DOCUMENT_PATH and scope["method"] == "GET":
+            await _send(self.document(), send)
             return
         try:
             episode = self._enter(scope)
@@ -73,6 +77,12 @@ class AgentDoor:
             _drop(scope)
             return
         await _send(answer, send)
+
+    def document(self) -> Answer:
+        """The OpenAPI document, written once: it takes a second or more, and nobody is answered meanwhile."""
+        if self._document is None:
+            self._document = Answer.json(200, self._api.openapi())
+        return self._document
 
     def _enter(self, scope: Scope) -> Episode:
         credential = credentials.presented(scope["headers"], self._product.forms)

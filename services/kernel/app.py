@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
 
 from services.kernel.agent_door import AgentDoor
 from services.kernel.description import describe
@@ -45,5 +44,5 @@ async def _leave_it_to_the_door(_: Request, error: Exception) -> Response:
     raise error
 
 
-def create_app(product: Product, episodes: Episodes, telemetry: Telemetry, body_limit: int | None = None) -> ASGIApp:
+def create_app(product: Product, episodes: Episodes, telemetry: Telemetry, body_limit: int | None = None) -> AgentDoor:
     return AgentDoor(create_api(product), episodes, telemetry, body_limit or product.body_limit)

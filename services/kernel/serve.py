@@ -112,7 +112,10 @@ class Service:
         self.house = House(product, self.episodes, self.telemetry)
 
     def agent_app(self) -> ASGIApp:
-        return create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
+        door = create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
+        # Before the first request, not during it.
+        door.document()
+        return door
 
     def door_app(self) -> ASGIApp:
         return create_control_door(self.house, self.settings.door_token)

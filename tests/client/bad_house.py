@@ -39,6 +39,8 @@ class BadHouse:
     planned: dict[int, str] = field(default_factory=dict)
     seen: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     raw_submit: bytes | None = None
+    # How often control asks to come back later before it opens an episode.
+    busy: int = 0
 
     def start(self) -> None:
         # Written before anybody waits for it: describing a whole product takes a while.
@@ -107,6 +109,9 @@ class BadHouse:
         return routes[path]() if path in routes else answer(404, body=b'{"error":"not_found","message":"nothing"}')
 
     def _opened(self) -> bytes:
+        if self.busy:
+            self.busy -= 1
+            return answer(503, body=b'{"error":"unavailable","message":"crm is starting","retry_after":1}')
         base = self.address.url
         access = ProductAccess(base_url=base, credential="pat-na1-of-this-test", openapi_url=f"{base}/openapi.json")
         return _told(

@@ -7,10 +7,12 @@ from typing import Any
 
 import dayshift
 import pytest
+from dayshift.connection import AsyncConnection, Connection
 from dayshift.recordings import load
 from dayshift.rollout import Policy, Situation, do_nothing
 from dayshift.trajectory import Trajectory
 
+from tests.client.bad_house import BadHouse
 from tests.client.tricks import diligent
 from tests.control.stack import TASK
 
@@ -156,3 +158,16 @@ def test_planned_faults_are_met_and_still_judged() -> None:
     met = [step.fault or step.status for one in played for step in one.steps if step.status in {0, 429, 503}]
     assert met
     assert [one.ending for one in played] == ["passed"] * 8
+
+
+def test_a_busy_house_is_waited_for(bad_house: BadHouse) -> None:
+    bad_house.busy = 1
+
+    async def collect() -> list[Trajectory]:
+        async with AsyncConnection(bad_house.address) as connection:
+            return [one async for one in dayshift.rollouts(do_nothing, seeds(1), connection=connection, progress=False)]
+
+    assert [one.reward for one in asyncio.run(collect())] == [1.0]
+    bad_house.busy = 1
+    with pytest.raises(dayshift.NotNow, match="crm is starting"), Connection(bad_house.address) as connection:
+        dayshift.Episode.open(TASK, connection=connection)

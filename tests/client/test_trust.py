@@ -14,7 +14,6 @@ from dayshift.recordings import load
 
 from tests.client.bad_house import DROP, HANG, BadHouse, answer
 from tests.client.conftest import Stack
-from tests.client.worlds import build_small_worlds
 
 LIST = dayshift.call("crm.contacts.list")
 WRONGS: dict[str, tuple[list[bytes], type[dayshift.HarnessFault]]] = {
@@ -226,7 +225,7 @@ def test_quarantine_truncates_says_why_and_files_apart(
 
 
 def test_a_killed_service_ends_as_a_fault(tmp_path: Path, eventually_killed: Callable[[Stack], None]) -> None:
-    stack = Stack(build_small_worlds(tmp_path)).start()
+    stack = Stack(tmp_path).start()
     try:
         from dayshift.connection import Address
 
@@ -239,7 +238,7 @@ def test_a_killed_service_ends_as_a_fault(tmp_path: Path, eventually_killed: Cal
 
             with pytest.raises(dayshift.Unreachable):
                 working.step(LIST)
-            with pytest.raises((dayshift.Unscored, dayshift.ServiceBroke)):
+            with pytest.raises((dayshift.Unscored, dayshift.ServiceBroke, dayshift.NotNow)):
                 waiting.submit()
 
             assert [one.trajectory().reward for one in (working, waiting)] == [None, None]

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.control.worlds import build_crm
+from tests.control.worlds import build_worlds
 
 TASK = "crm/correct-contact"
 TOKEN = "control-token-of-this-test"
@@ -52,7 +52,7 @@ class Stack:
 
     def start(self) -> "Stack":
         if not (self.var / "worlds").exists():
-            build_crm(self.var / "worlds")
+            build_worlds(self.var / "worlds")
         self.log = self.var / "log"
         self._out = self.log.open("a")
         self.process = subprocess.Popen(
@@ -67,7 +67,7 @@ class Stack:
             base_url=f"http://127.0.0.1:{self.base}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=30
         )
         try:
-            eventually(lambda: self._is_up() or self.process.poll() is not None, seconds=60, what=self.output)
+            eventually(lambda: self._is_up() or self.process.poll() is not None, seconds=120, what=self.output)
             assert self._is_up(), self.output()
         except BaseException:
             self.stop()

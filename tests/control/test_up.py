@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.control.stack import Stack, eventually, free_base
-from tests.control.worlds import build_crm
+from tests.control.worlds import build_worlds
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,7 @@ def test_lines_are_prefixed_and_plain_where_no_terminal_is(start: Callable[..., 
 def test_lines_are_coloured_on_a_terminal(tmp_path: Path) -> None:
     stack = Stack(tmp_path)
     seen, terminal = os.openpty()
-    build_crm(tmp_path / "worlds")
+    build_worlds(tmp_path / "worlds")
     process = subprocess.Popen(
         [sys.executable, "-m", "services", "up", "--port-base", str(stack.base)],
         env=stack.environment(),

@@ -1,4 +1,4 @@
-"""A small CRM world with people whom a brief can name."""
+"""Worlds for a test stack: people in the CRM whom a brief can name, and nothing yet in any other product."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,15 @@ NOW_MS = 1_790_000_000_000
 _FIRST_ID = 101
 _FIRST_NAMES = ("Marta", "Oluwaseun", "Ines", "Tomasz", "Yuki", "Ravi", "Lotte", "Amara", "Diego", "Hanna")
 _LAST_NAMES = ("Brandt", "Okafor", "Ferreira", "Kowalski", "Tanaka", "Iyer", "de Wit", "Diallo", "Moreno", "Virtanen")
+
+
+def build_worlds(folder: Path) -> None:
+    """One for every product of the catalogue: a stack whose worlds are all there builds none."""
+    build_crm(folder)
+    for name, product in catalog.products().items():
+        if name != "crm":
+            about = WorldMeta(product=name, profile="standard", seed=1, now_ms=NOW_MS, counters={})
+            build(folder / f"{name}-standard.sqlite", product.schema, about, [])
 
 
 def build_crm(folder: Path, name: str = "standard", contacts: int = 200) -> None:

@@ -51,7 +51,7 @@ def test_every_python_block_runs_against_a_started_stack(stack: Stack, block: in
 
     if block == 0:
         assert "passed 1.0" in said
-        assert "RecordHasValues True" in said
+        assert " True record " in said
 
 
 def test_the_first_screen_shows_the_two_commands() -> None:
