@@ -298,7 +298,7 @@ def _free_ports() -> int:
 
 
 def _await_port(port: int, started: subprocess.Popen[bytes], log: IO[str]) -> None:
-    for _ in range(400):
+    for _ in range(1200):
         if started.poll() is not None:
             log.seek(0)
             raise RuntimeError(f"the subject ended: {log.read()[-2000:]}")

@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -24,7 +25,7 @@ from services.billing.tables import (
 from services.kernel.statements import Statement, facts
 from services.kernel.world import World
 
-Kind = Literal["text", "folded", "number", "flag"]
+Kind = Literal["text", "folded", "number", "flag", "metadata"]
 
 # Which fields each noun is searched by: the column and how it is compared.
 FIELDS: Mapping[str, Mapping[str, tuple[str, Kind]]] = {
@@ -67,6 +68,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, Kind]]] = {
     },
 }
 _CREATED: tuple[str, Kind] = ("created", "number")
+_METADATA: tuple[str, Kind] = ("body", "metadata")
 
 _CLAUSE = re.compile(
     r"""\s*(?P<not>-)?\s*(?:metadata\[(?P<mq>['"])(?P<key>(?:\\.|(?!(?P=mq)).)+)(?P=mq)\]|(?P<field>[a-z_0-9.]+))
@@ -93,29 +95,109 @@ class Clause:
 
 def search(world: World, table: sa.Table, query: str, limit: int, page: str | None) -> Page:
     clauses, joined = parse(query)
+    terms = [_term(table, clause) for clause in clauses]
     parameters: dict[str, Any] = {"limit": limit + 1}
-    conditions = [_condition(table, clause, at, parameters) for at, clause in enumerate(clauses)]
+    for at, (clause, term) in enumerate(zip(clauses, terms, strict=True)):
+        parameters |= _bound(clause, term, at)
+    if page is not None:
+        parameters |= _opened(page)
+    with world.searched(lambda name: tables.tables[name]):
+        found = world.find(_statement(table, tuple(terms), joined, page is not None), **parameters)
+    more = len(found) > limit
+    last = found[limit - 1] if more else None
+    return Page([row["body"] for row in found[:limit]], more, _sealed(last) if last else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What two clauses share that differ only in the value they look for."""
+
+    column: str
+    kind: Kind
+    sign: str
+    null: bool
+    negated: bool
+
+
+def _term(table: sa.Table, clause: Clause) -> Term:
+    """The shape of a clause, if it can be asked of this noun at all."""
+    if clause.metadata:
+        column, kind = _METADATA
+    elif clause.field == "created":
+        column, kind = _CREATED
+    elif clause.field in FIELDS[table.name]:
+        column, kind = FIELDS[table.name][clause.field]
+    else:
+        raise _bad(f"Field `{clause.field}` is an unsupported search field for resource `{table.name}`.")
+    null = clause.value is None
+    if null and clause.sign != ":":
+        raise _bad("Only equality can be asked of null.")
+    if clause.sign == "~" and kind not in ("folded", "metadata"):
+        raise _bad(f"Field `{clause.field}` does not support substring matches.")
+    if clause.sign not in (":", "~") and kind != "number":
+        raise _bad(f"Field `{clause.field}` does not support comparisons.")
+    return Term(column, kind, clause.sign, null, clause.negated)
+
+
+def _bound(clause: Clause, term: Term, at: int) -> dict[str, Any]:
+    bound: dict[str, Any] = {}
+    if clause.metadata:
+        if '"' in clause.field:
+            raise _bad("A metadata key has no quotes.")
+        bound[f"key_{at}"] = f'$.metadata."{clause.field}"'
+    if clause.value is None:
+        return bound
+    if clause.sign == "~":
+        if len(clause.value) < _SHORTEST_PART:
+            raise _bad(f"Substring matches need at least {_SHORTEST_PART} characters.")
+        return {**bound, f"value_{at}": clause.value.casefold()}
+    return {**bound, f"value_{at}": _typed(term.kind, clause)}
+
+
+@lru_cache(maxsize=1000)
+def _statement(table: sa.Table, terms: tuple[Term, ...], joined: str, placed: bool) -> Statement:
+    conditions = [_condition(table, term, at) for at, term in enumerate(terms)]
     matching = sa.or_(*conditions) if joined == "OR" else sa.and_(*conditions)
     core = sa.select(*facts(table), table.c.created).where(matching)
     if "deleted" in table.c:
         core = core.where(table.c.deleted.is_(None))
-    if page is not None:
-        parameters |= _opened(page)
+    if placed:
         here = sa.tuple_(sa.bindparam("at_created"), sa.bindparam("at_seq"))
         core = core.where(sa.tuple_(table.c.created, table.c.seq) < here)
-    core = core.order_by(table.c.created.desc(), table.c.seq.desc()).limit(sa.bindparam("limit", type_=sa.Integer))
-    with world.searched(lambda name: tables.tables[name]):
-        found = world.find(Statement(core), **parameters)
-    more = len(found) > limit
-    last = found[limit - 1] if more else None
-    return Page([row["body"] for row in found[:limit]], more, _sealed(last) if last else None)
+    order = (table.c.created.desc(), table.c.seq.desc())
+    return Statement(core.order_by(*order).limit(sa.bindparam("limit", type_=sa.Integer)))
+
+
+def _condition(table: sa.Table, term: Term, at: int) -> sa.ColumnElement[bool]:
+    column: sa.ColumnElement[Any] = table.c[term.column]
+    if term.kind == "metadata":
+        column = sa.func.json_extract(column, sa.bindparam(f"key_{at}"))
+    condition = _compared(column, term, sa.bindparam(f"value_{at}"))
+    return sa.not_(sa.func.coalesce(condition, False)) if term.negated else condition
+
+
+def _compared(column: sa.ColumnElement[Any], term: Term, value: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+    if term.null:
+        return column.is_(None)
+    match term.sign:
+        case ":":
+            return column == value
+        case "~":
+            return sa.func.instr(sa.func.lower(column), value) > 0
+        case ">":
+            return column > value
+        case "<":
+            return column < value
+        case ">=":
+            return column >= value
+    return column <= value
 
 
 def parse(query: str) -> tuple[list[Clause], str]:
     clauses: list[Clause] = []
     joins: set[str] = set()
     at = 0
-    while at < len(query) or not clauses:
+    while True:
         found = _CLAUSE.match(query, at)
         if found is None:
             raise _bad(f"Unable to parse the query near {query[at : at + 20]!r}.")
@@ -145,38 +227,6 @@ def _clause(found: re.Match[str]) -> Clause:
     return Clause(name, key is not None, found["sign"], value, found["not"] is not None)
 
 
-def _condition(table: sa.Table, clause: Clause, at: int, parameters: dict[str, Any]) -> sa.ColumnElement[bool]:
-    name = f"value_{at}"
-    if clause.metadata:
-        condition = _on_metadata(table, clause, at, parameters)
-    else:
-        known = _CREATED if clause.field == "created" else FIELDS[table.name].get(clause.field)
-        if known is None:
-            raise _bad(f"Field `{clause.field}` is an unsupported search field for resource `{table.name}`.")
-        condition = _compared(table.c[known[0]], known[1], clause, name, parameters)
-    return sa.not_(sa.func.coalesce(condition, False)) if clause.negated else condition
-
-
-def _compared(
-    column: sa.Column[Any], kind: Kind, clause: Clause, name: str, parameters: dict[str, Any]
-) -> sa.ColumnElement[bool]:
-    if clause.value is None:
-        if clause.sign != ":":
-            raise _bad("Only equality can be asked of null.")
-        return column.is_(None)
-    if clause.sign == "~":
-        if kind != "folded":
-            raise _bad(f"Field `{clause.field}` does not support substring matches.")
-        return _contains(column, clause.value, name, parameters)
-    parameters[name] = _typed(kind, clause)
-    bound: sa.ColumnElement[Any] = sa.bindparam(name)
-    if clause.sign == ":":
-        return column == bound
-    if kind != "number":
-        raise _bad(f"Field `{clause.field}` does not support comparisons.")
-    return {">": column > bound, "<": column < bound, ">=": column >= bound, "<=": column <= bound}[clause.sign]
-
-
 def _typed(kind: Kind, clause: Clause) -> Any:
     value = clause.value or ""
     if kind == "number":
@@ -188,31 +238,6 @@ def _typed(kind: Kind, clause: Clause) -> Any:
             raise _bad(f"Field `{clause.field}` is either 'true' or 'false'.")
         return int(value == "true")
     return value.casefold() if kind == "folded" else value
-
-
-def _on_metadata(table: sa.Table, clause: Clause, at: int, parameters: dict[str, Any]) -> sa.ColumnElement[bool]:
-    key, name = f"key_{at}", f"value_{at}"
-    if '"' in clause.field:
-        raise _bad("A metadata key has no quotes.")
-    parameters[key] = f'$.metadata."{clause.field}"'
-    value = sa.func.json_extract(table.c.body, sa.bindparam(key))
-    if clause.value is None:
-        return value.is_(None)
-    if clause.sign == "~":
-        return _contains(value, clause.value, name, parameters)
-    if clause.sign != ":":
-        raise _bad("Metadata does not support comparisons.")
-    parameters[name] = clause.value
-    return value == sa.bindparam(name)
-
-
-def _contains(
-    column: sa.ColumnElement[Any], part: str, name: str, parameters: dict[str, Any]
-) -> sa.ColumnElement[bool]:
-    if len(part) < _SHORTEST_PART:
-        raise _bad(f"Substring matches need at least {_SHORTEST_PART} characters.")
-    parameters[name] = part.casefold()
-    return sa.func.instr(sa.func.lower(column), sa.bindparam(name)) > 0
 
 
 def _sealed(row: dict[str, Any]) -> str:
