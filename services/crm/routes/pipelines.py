@@ -6,7 +6,7 @@ from fastapi import Query, Response
 
 from services.crm.operations import object_types, pipelines
 from services.crm.routes.answers import REFUSALS, nothing
-from services.crm.schemas import definitions as bodies
+from services.crm.schemas import pipelines as bodies
 from services.crm.schemas.shared import QueryFlag
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router

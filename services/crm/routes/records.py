@@ -1,14 +1,12 @@
 """Records: one set of endpoints over {objectType}, and the same again for each type by its own name."""
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from services.crm.errors import InvalidRequest
-from services.crm.kinds import STANDARD, Kind
+from services.crm.kinds import STANDARD
 from services.crm.operations import batches, merging, object_types, records, search, showing
 from services.crm.operations.associations import Spec
 from services.crm.operations.batches import ChangedRecord, NewRecord
@@ -16,12 +14,12 @@ from services.crm.operations.records import Tie
 from services.crm.operations.search import Search, Sort
 from services.crm.operations.showing import Wanted
 from services.crm.routes.answers import REFUSALS, batch, nothing, paged
+from services.crm.routes.typed import Operation, register
 from services.crm.schemas import records as bodies
 from services.crm.schemas.shared import PropertyValue, QueryFlag, QueryNumber, as_text
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 
-Endpoint = Callable[..., Awaitable[Response]]
 router = product_router(responses=REFUSALS)
 
 PropertyNames = Annotated[
@@ -145,19 +143,6 @@ async def forget(objectType: str, body: bodies.ForgetIn, world: CurrentWorld) ->
     return nothing()
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One endpoint with what its documentation says; {one} and {many} stand for the object type's names."""
-
-    name: str
-    method: str
-    suffix: str
-    endpoint: Endpoint
-    model: Any
-    status: int
-    told: str
-
-
 _LIMITS = "Takes at most 100 inputs."
 OPERATIONS = (
     Operation(
@@ -218,59 +203,6 @@ FORGET = Operation(
     "gdpr_delete", "POST", "/gdpr-delete", forget, None, 204,
     "Delete one {one} and its content permanently, as data protection law demands. This cannot be undone.",
 )  # fmt: skip
-
-
-def register(to: APIRouter, kind: Kind | None, operations: Iterable[Operation]) -> None:
-    """The generic operations, or the same under the literal path and the names of one object type."""
-    for operation in operations:
-        path = f"/crm/v3/objects/{{objectType}}{operation.suffix}"
-        endpoint, noun = operation.endpoint, "objects"
-        if kind is not None:
-            path = path.replace("{objectType}", kind.name).replace("objectId", kind.path_id)
-            endpoint, noun = _of_kind(operation.endpoint, kind), kind.name
-        responses: dict[int | str, dict[str, Any]] = {}
-        if operation.name.startswith("batch_") and operation.model is not None:
-            responses[207] = {"model": operation.model, "description": "Done in part; `errors` says what was not."}
-        to.add_api_route(
-            path,
-            endpoint,
-            methods=[operation.method],
-            operation_id=f"crm.{noun}.{operation.name}",
-            summary=_spelt(operation.name, kind),
-            description=_told(operation, kind),
-            status_code=operation.status,
-            response_model=operation.model,
-            responses=responses,
-            tags=[noun],
-        )
-
-
-def _of_kind(endpoint: Endpoint, kind: Kind) -> Endpoint:
-    """The endpoint with its object type fixed and its id named as the vendor names it."""
-
-    async def bound(**arguments: Any) -> Response:
-        if kind.path_id in arguments:
-            arguments["objectId"] = arguments.pop(kind.path_id)
-        return await endpoint(objectType=kind.name, **arguments)
-
-    given = inspect.signature(endpoint).parameters.values()
-    kept = [
-        one.replace(name=kind.path_id) if one.name == "objectId" else one for one in given if one.name != "objectType"
-    ]
-    bound.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]  # what FastAPI reads
-    return bound
-
-
-def _spelt(name: str, kind: Kind | None) -> str:
-    words = name.replace("_", " ").capitalize()
-    return f"{words}: {'objects' if kind is None else kind.name.replace('_', ' ')}"
-
-
-def _told(operation: Operation, kind: Kind | None) -> str:
-    one = "record of the given object type" if kind is None else kind.singular.replace("_", " ")
-    many = "records of the given object type" if kind is None else kind.name.replace("_", " ")
-    required = f" Required: {', '.join(kind.required)}." if kind is not None and kind.required else ""
-    return operation.told.format(one=one, many=many, required=required)
 
 
 def _wanted(properties: list[str], history: list[str], associations: list[str]) -> Wanted:
