@@ -6,7 +6,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from dayshift import wire
-from dayshift.errors import AtCapacity, ControlRefused, DayshiftError, ServiceBroke, WireMismatch
+from dayshift.errors import AtCapacity, ControlRefused, DayshiftError, NotNow, ServiceBroke, WireMismatch
 from dayshift.flow import Flow, Incoming, Outgoing
 
 M = TypeVar("M", bound=BaseModel)
@@ -87,6 +87,8 @@ def _refused(incoming: Incoming) -> DayshiftError:
         return ServiceBroke("control", incoming.status, incoming.content.decode(errors="replace"))
     if incoming.status == 429:
         return AtCapacity(problem)
+    if incoming.status == 503 and problem.retry_after is not None:
+        return NotNow(problem)
     if incoming.status >= 500:
         return ServiceBroke("control", incoming.status, problem.message)
     return ControlRefused(incoming.status, problem)

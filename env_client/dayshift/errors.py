@@ -16,7 +16,8 @@ DayshiftError
     ├── EpisodeLost          a product no longer knows the episode
     ├── ServiceBroke         a 5xx that no fault plan explains
     ├── WireMismatch         an answer that the wire does not allow
-    ├── AtCapacity           too many episodes are open
+    ├── NotNow               control asks to come back later: a product is busy or being started
+    │   └── AtCapacity         too many episodes are open
     └── Unscored             control itself says that this episode has no reward
 """
 
@@ -118,12 +119,16 @@ class WireMismatch(HarnessFault):
     """An answer that the wire does not allow: client and stack may be of different versions."""
 
 
-class AtCapacity(HarnessFault):
-    """Too many episodes are open; try again after `problem.retry_after` seconds."""
+class NotNow(HarnessFault):
+    """Control asks to come back after `problem.retry_after` seconds: a product is busy or being started."""
 
     def __init__(self, problem: "Problem") -> None:
         super().__init__(problem.message)
         self.problem = problem
+
+
+class AtCapacity(NotNow):
+    """Too many episodes are open."""
 
 
 class Unscored(HarnessFault):

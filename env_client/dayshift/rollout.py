@@ -9,7 +9,7 @@ from typing import Any
 from dayshift.calls import SUBMIT, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import AtCapacity, ControlRefused, EpisodeOver, HarnessFault
+from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, NotNow
 from dayshift.exchange import Exchange
 from dayshift.operations import Catalogue
 from dayshift.progress import Progress
@@ -17,7 +17,7 @@ from dayshift.recorder import Recorder
 from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, versions
 from dayshift.wire import MenuItem, OpenRequest, Split
 
-_CAPACITY_PATIENCE = 20
+_OPENING_PATIENCE = 20
 # More of them do not make the stack answer faster: 256 episodes were quicker over 64 connections than over 256.
 _MOST_CONNECTIONS = 64
 
@@ -136,11 +136,11 @@ class _Crew:
             return await self._played(episode, first)
 
     async def _open(self, request: OpenRequest) -> AsyncEpisode:
-        for _ in range(_CAPACITY_PATIENCE):
+        for _ in range(_OPENING_PATIENCE):
             try:
                 return await AsyncEpisode.open(request, connection=self._connection, retries=self._retries)
-            except AtCapacity as full:
-                await asyncio.sleep(full.problem.retry_after or 1)
+            except NotNow as later:
+                await asyncio.sleep(later.problem.retry_after or 1)
         return await AsyncEpisode.open(request, connection=self._connection, retries=self._retries)
 
     async def _played(self, episode: AsyncEpisode, first: str | None) -> Trajectory:
