@@ -54,6 +54,7 @@ class Containers:
         self._runtime = runtime
         self._python = python
         self._engine: Any = None
+        self._leaving: list[AttachedWire] = []
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Containers":
@@ -65,10 +66,12 @@ class Containers:
             self._engine = await asyncio.to_thread(docker.from_env)
             await asyncio.to_thread(self._engine.images.get, self._image)
         except DockerException as error:
+            await self.close()
             raise NoIsolation(f"no Docker engine with the image {self._image!r} answers: {error}") from error
         try:
             sandbox = await self.start(Limits())
         except (OSError, DockerException) as error:
+            await self.close()
             raise NoIsolation(f"the engine cannot start a sandbox of {self._image!r}: {error}") from error
         sandbox.end()
 
@@ -77,6 +80,7 @@ class Containers:
         loop = asyncio.get_running_loop()
         container, stream = await asyncio.to_thread(self._begin, limits)
         wire = AttachedWire(container, stream, sandbox, loop.call_soon_threadsafe)
+        self._leaving.append(wire)
         sandbox.connected(wire)
         try:
             async with asyncio.timeout(_START_SECONDS):
@@ -90,6 +94,9 @@ class Containers:
         return sandbox
 
     async def close(self) -> None:
+        for wire in self._leaving:
+            wire.end()
+            await asyncio.to_thread(wire.left)
         if self._engine is not None:
             await asyncio.to_thread(self._engine.close)
 
@@ -135,7 +142,7 @@ class Containers:
     def _attached(self, container: Container) -> Any:
         stream = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         container.start()
-        return stream._sock if hasattr(stream, "_sock") else stream  # noqa: SLF001 - the SDK hands out the wrapper
+        return stream
 
 
 class AttachedWire:
@@ -143,11 +150,15 @@ class AttachedWire:
 
     def __init__(self, container: Container, stream: Any, sandbox: Sandbox, soon: Callable[..., object]) -> None:
         self._container = container
-        self._stream = stream
+        self._wrapper = stream
+        # The SDK hands out a reader around the socket that can also be written to.
+        self._stream = getattr(stream, "_sock", stream)
         self._sandbox = sandbox
         self._soon = soon
         self._ended = False
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._remover = threading.Thread(target=self._remove, daemon=True)
+        self._listener.start()
 
     def write(self, content: bytes) -> None:
         try:
@@ -159,7 +170,12 @@ class AttachedWire:
         if self._ended:
             return
         self._ended = True
-        threading.Thread(target=self._remove, daemon=True).start()
+        self._remover.start()
+
+    def left(self) -> None:
+        """Returns when the container is gone and nobody listens to it any more."""
+        self._remover.join(_START_SECONDS)
+        self._listener.join(_START_SECONDS)
 
     def processes(self) -> list[int]:
         """The engine bounds memory by itself."""
@@ -188,8 +204,12 @@ class AttachedWire:
     def _remove(self) -> None:
         with suppress(DockerException):
             self._container.remove(force=True)
-        with suppress(OSError):
-            self._stream.close()
+        self._listener.join(_START_SECONDS)
+        response: Any = getattr(self._wrapper, "_response", None)
+        for end in (self._wrapper, response, self._stream):
+            with suppress(OSError, ValueError):
+                if end is not None:
+                    end.close()
 
 
 def _packed() -> str:

@@ -28,6 +28,9 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     "TERM": "dumb",
+    # Sessions have a terminal and nobody to page for.
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONUTF8": "1",
@@ -66,9 +69,9 @@ def guest_settings(limits: Limits, env: Mapping[str, str]) -> str:
     return orjson.dumps(settings).decode()
 
 
-def guest_command(python: str, limits: Limits, channel: str) -> list[str]:
+def guest_command(python: str, limits: Limits, *channels: str) -> list[str]:
     start = f"import sys; sys.path.insert(0, {INSIDE!r}); from inside.guest import main; main()"
-    return [python, "-I", "-S", "-c", start, guest_settings(limits, {}), channel]
+    return [python, "-I", "-S", "-c", start, guest_settings(limits, {}), *channels]
 
 
 class Bubblewrap:
@@ -79,6 +82,7 @@ class Bubblewrap:
 
     def __init__(self) -> None:
         self._system: System | None = None
+        self._processes: list[asyncio.subprocess.Process] = []
         self._filter = seccomp.program()
 
     async def check(self) -> None:
@@ -93,38 +97,56 @@ class Bubblewrap:
 
     async def start(self, limits: Limits) -> Sandbox:
         ours, theirs = socket.socketpair()
+        hands, their_hands = socket.socketpair()
         ours.setblocking(False)
         sandbox = Sandbox()
-        with theirs:
-            seccomp_end = self._filter_pipe()
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *self._command(limits, theirs.fileno(), seccomp_end),
-                    env={},
-                    pass_fds=tuple(fd for fd in (theirs.fileno(), seccomp_end) if fd is not None),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.PIPE,
-                )
-            finally:
-                if seccomp_end is not None:
-                    os.close(seccomp_end)
-        wire = SocketWire(process, sandbox)
-        await asyncio.get_running_loop().create_connection(lambda: wire, sock=ours)
+        sandbox.hands = hands
+        # Memory, not a pipe: nobody has to read it, and it tells in the end why there was no beginning.
+        last_words = os.memfd_create("said")
+        try:
+            with theirs, their_hands:
+                process = await self._begin(limits, (theirs.fileno(), their_hands.fileno()), last_words)
+            self._processes = [*(one for one in self._processes if one.returncode is None), process]
+            wire = SocketWire(process, sandbox)
+            await asyncio.get_running_loop().create_connection(lambda: wire, sock=ours)
+            await self._awaited(sandbox, last_words)
+        finally:
+            os.close(last_words)
+        return sandbox
+
+    async def _begin(self, limits: Limits, channels: tuple[int, int], said: int) -> asyncio.subprocess.Process:
+        seccomp_end = self._filter_pipe()
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._command(limits, channels, seccomp_end),
+                env={},
+                pass_fds=tuple(fd for fd in (*channels, seccomp_end) if fd is not None),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=said,
+            )
+        finally:
+            if seccomp_end is not None:
+                os.close(seccomp_end)
+
+    async def _awaited(self, sandbox: Sandbox, last_words: int) -> None:
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await asyncio.shield(sandbox.ready)
         except (SandboxLost, TimeoutError) as error:
-            raise OSError(await _last_words(process) or str(error)) from error
+            said = os.pread(last_words, 2000, 0).decode(errors="replace").strip()
+            raise OSError(said or str(error)) from error
         finally:
             if not sandbox.ready.done() or sandbox.over is not None:
                 sandbox.end()
-        return sandbox
 
     async def close(self) -> None:
-        if self._system is not None:
-            self._system.close()
-            self._system = None
+        """Nothing of ours runs on when we are gone."""
+        for process in self._processes:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        self._processes = []
 
     def _filter_pipe(self) -> int | None:
         if self._filter is None:
@@ -134,7 +156,7 @@ class Bubblewrap:
         os.close(write_end)
         return read_end
 
-    def _command(self, limits: Limits, channel: int, seccomp_end: int | None) -> list[str]:
+    def _command(self, limits: Limits, channels: tuple[int, int], seccomp_end: int | None) -> list[str]:
         if self._system is None:
             self._system = System()
         system = self._system
@@ -161,7 +183,7 @@ class Bubblewrap:
         if seccomp_end is not None:
             command += ["--seccomp", str(seccomp_end)]
         command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME]
-        return [*command, *guest_command(system.python, limits, str(channel))]
+        return [*command, *guest_command(system.python, limits, *map(str, channels))]
 
 
 class SocketWire(asyncio.Protocol):
@@ -222,15 +244,6 @@ def _children(pid: int) -> list[int]:
         for task in Path(f"/proc/{pid}/task").iterdir():
             children += map(int, (task / "children").read_text().split())
     return children
-
-
-async def _last_words(process: asyncio.subprocess.Process) -> str:
-    if process.stderr is None:
-        return ""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(1):
-            return (await process.stderr.read(2000)).decode(errors="replace").strip()
-    return ""
 
 
 def chosen(environment: Mapping[str, str]) -> Runner:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,6 +81,8 @@ class Sandbox:
         self.ready: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[0] = self.ready
         self.over: str | None = None
+        # A socket for descriptors, where guest and host share a kernel.
+        self.hands: socket.socket | None = None
         self.busy = 0
         # Set when everything in it was killed for using too much memory.
         self.overspent = False
@@ -122,6 +125,8 @@ class Sandbox:
         self._flows.clear()
         if self._wire is not None:
             self._wire.end()
+        if self.hands is not None:
+            self.hands.close()
 
     def _arrived(self, reply: Reply) -> None:
         number = reply.head["id"]
@@ -203,6 +208,12 @@ class Sandbox:
 
     async def file(self, action: str, blob: bytes = b"", **about: Any) -> Reply:
         return await self.ask("file", blob, action=action, **about)
+
+    def hand_over(self, descriptor: int) -> None:
+        """For the next request, which says what to do with it."""
+        if self.hands is None or self.over is not None:
+            raise SandboxLost(self.over or "this sandbox takes no descriptors")
+        socket.send_fds(self.hands, [b"."], [descriptor])
 
     async def kill_everything(self) -> None:
         await self.ask("kill_all", seconds=_GRACE_SECONDS)

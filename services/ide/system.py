@@ -1,9 +1,13 @@
 """What a sandbox sees of the machine: an /etc and a /usr/local of our own, with the tools of the trade."""
 
+import hashlib
+import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -11,6 +15,7 @@ HOME = "/home/dev"
 INSIDE = "/usr/local/libexec/toolbox"
 # What a programmer at the company finds installed; everything else of our environment stays outside.
 _TOOLS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "jedi", "parso", "ruff")
+_LEFT_OUT = frozenset({"__pycache__", "django-stubs"})
 _INTERPRETERS = ("/usr/bin/python3.11", "/usr/local/bin/python3.11")
 _SCRIPTS = {
     "pytest": "#!{python}\nimport sys\nfrom pytest import console_main\nsys.exit(console_main())\n",
@@ -35,15 +40,19 @@ class NoInterpreter(RuntimeError):
 
 
 class System:
-    """A folder with what every sandbox mounts read-only; made at start, removed at the end."""
+    """A folder with what every sandbox mounts read-only; made once per version of its content, and kept."""
 
     def __init__(self) -> None:
         self.python = _interpreter()
-        base = _TEMPORARY if Path(_TEMPORARY).is_dir() else None
-        self.root = Path(tempfile.mkdtemp(prefix="devbox-", dir=base))
-        self.root.chmod(0o755)
-        self._write_etc()
-        self._write_local()
+        base = Path(_TEMPORARY) if Path(_TEMPORARY).is_dir() else Path(tempfile.gettempdir())
+        kept = base / f"devbox-{os.geteuid()}-{self._version()}"
+        self.root = kept
+        if not _is_ours(kept):
+            self.root = Path(tempfile.mkdtemp(prefix="devbox-", dir=base))
+            self.root.chmod(0o755)
+            self._write_etc()
+            self._write_local()
+            self.root = _settled(self.root, kept)
 
     @property
     def etc(self) -> Path:
@@ -61,8 +70,15 @@ class System:
         found += [(str(path), str(path)) for path in Path("/usr/local/lib").glob("libpython3*.so*")]
         return [*found, (str(self._packages), "/usr/local/lib/python3.11/site-packages")]
 
-    def close(self) -> None:
-        shutil.rmtree(self.root, ignore_errors=True)
+    def _version(self) -> str:
+        """Of everything that is copied: another tool or another line of ours makes another folder."""
+        digest = hashlib.sha256(repr((self.python, _ETC, _SCRIPTS)).encode())
+        for path in (Path(__file__), *sorted((Path(__file__).parent / "inside").glob("*.py"))):
+            digest.update(path.read_bytes())
+        for tool in _TOOLS:
+            with suppress(PackageNotFoundError):
+                digest.update(f"{tool} {distribution(tool).version}".encode())
+        return digest.hexdigest()[:16]
 
     @property
     def _packages(self) -> Path:
@@ -105,7 +121,7 @@ class System:
         except PackageNotFoundError:
             return
         for file in files:
-            if "__pycache__" in file.parts:
+            if _LEFT_OUT.intersection(file.parts):
                 continue
             source = Path(str(file.locate()))
             target = self.local / "bin" / file.name if file.parts[0] == ".." else self._packages / file
@@ -113,6 +129,26 @@ class System:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
                 _copy_compiled(source, target)
+
+
+def _is_ours(folder: Path) -> bool:
+    """There, and writable by nobody but us: what lies in a place for all is not taken on trust."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _settled(made: Path, kept: Path) -> Path:
+    """Under its lasting name, unless another process was faster or somebody else sits there."""
+    with suppress(OSError):
+        made.rename(kept)
+        return kept
+    if _is_ours(kept):
+        shutil.rmtree(made, ignore_errors=True)
+        return kept
+    return made
 
 
 def _copy_compiled(source: Path, target: Path) -> None:

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import os
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from services.ide import runner
-from services.ide.images import Images
+from services.ide.images import Image, Images
 from services.ide.limits import Limits
 from services.ide.runner import NoIsolation, Runner
 from services.ide.sandbox import Sandbox, SandboxLost
@@ -28,7 +30,10 @@ class Workshop:
         self.images = Images(self.take)
         self._warm_count = warm
         self._warm: list[Sandbox] = []
-        self._warming: set[asyncio.Task[None]] = set()
+        self._coming = 0
+        self._laid: dict[Image, Sandbox] = {}
+        self._laying: set[Image] = set()
+        self._ahead: set[asyncio.Task[None]] = set()
         self._live: set[Sandbox] = set()
         self._watching: asyncio.Task[None] | None = None
         self._closed = False
@@ -36,7 +41,8 @@ class Workshop:
     async def open(self) -> None:
         await self.runner.check()
         self._watching = asyncio.create_task(self._watch())
-        await asyncio.gather(*(self._warm_one() for _ in range(self._warm_count)))
+        self._refill()
+        await asyncio.gather(*self._ahead)
 
     async def take(self) -> Sandbox:
         """A warm one if there is one; another is warmed in its place."""
@@ -48,27 +54,58 @@ class Workshop:
         self._refill()
         return await self._started()
 
+    async def laid_out(self, image: Image) -> Sandbox:
+        """With a tree in it. Of the tree asked for last one is kept ready: rollouts of one task come in groups."""
+        ready = self._laid.pop(image, None)
+        self._soon(self._lay_ahead(image))
+        if ready is not None and ready.over is None:
+            return ready
+        sandbox = await self.take()
+        await image.lay_out(sandbox)
+        return sandbox
+
+    async def _lay_ahead(self, image: Image) -> None:
+        for stale in [other for other in self._laid if other is not image]:
+            self._laid.pop(stale).end()
+        if image in self._laid or image in self._laying or self._closed:
+            return
+        self._laying.add(image)
+        try:
+            sandbox = await self._started()
+            await image.lay_out(sandbox)
+            self._laid[image] = sandbox
+        except (OSError, SandboxLost) as error:
+            _log.warning("nothing laid ahead", extra={"fields": {"because": str(error)}})
+        finally:
+            self._laying.discard(image)
+
     async def close(self) -> None:
         self._closed = True
-        for task in (*self._warming, *([self._watching] if self._watching else [])):
+        for task in (*self._ahead, *([self._watching] if self._watching else [])):
             task.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, OSError, SandboxLost):
                 await task
         for sandbox in tuple(self._live):
             sandbox.end()
         await self.runner.close()
 
     def _refill(self) -> None:
-        while len(self._warm) + len(self._warming) < self._warm_count and not self._closed:
-            task = asyncio.create_task(self._warm_one())
-            self._warming.add(task)
-            task.add_done_callback(self._warming.discard)
+        while len(self._warm) + self._coming < self._warm_count and not self._closed:
+            self._coming += 1
+            self._soon(self._warm_one())
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._ahead.add(task)
+        task.add_done_callback(self._ahead.discard)
 
     async def _warm_one(self) -> None:
         try:
             self._warm.append(await self._started())
         except OSError as error:
             _log.warning("no warm sandbox", extra={"fields": {"because": str(error)}})
+        finally:
+            self._coming -= 1
 
     async def _started(self) -> Sandbox:
         sandbox = await self.runner.start(self.limits)

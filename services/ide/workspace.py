@@ -65,8 +65,7 @@ class Workspace:
 
     async def _lay_out(self) -> Sandbox:
         beginning = await self._beginning()
-        sandbox = await workshop.current().take()
-        await beginning.home.lay_out(sandbox)
+        sandbox = await workshop.current().laid_out(beginning.home)
         sandbox.answer_dials(self._dialled)
         await sandbox.ask("answer_dials", at=_DIALLED, now=self._world.clock.now_ms())
         return sandbox

@@ -6,6 +6,7 @@ places of the same sandbox. Requests come over one channel as frames: length of 
 
 import ctypes
 import json
+import mmap
 import os
 import resource
 import selectors
@@ -58,13 +59,14 @@ class StandardStreams:
 class Guest:
     """One loop over the host's channel, the pipes of programs and the end of programs."""
 
-    def __init__(self, channel: Channel, settings: Message) -> None:
+    def __init__(self, channel: Channel, settings: Message, hands: socket.socket | None = None) -> None:
         self.settings = settings
         self.selector = selectors.DefaultSelector()
         # What the host's clock said, and what this machine's said then: files are dated by the former.
-        self.moments: list[tuple[int, int]] = [(0, 0)]
+        self.moments: list[tuple[int, int]] = [(time.time_ns(), 0)]
         self.now = 0
         self._channel = channel
+        self._hands = hands
         self._inbox = bytearray()
         self._outbox = bytearray()
         self._programs = Programs(self)
@@ -156,8 +158,19 @@ class Guest:
             self.send({"id": message["id"], "error": told})
 
     def _file(self, message: Message, blob: bytes) -> None:
+        if message.get("handed") and self._hands is not None:
+            blob = handed(self._hands)
         told, content = ACTIONS[message["action"]](message, blob, self.moments)
         self.send({"id": message["id"], **told}, content)
+
+
+def handed(hands: socket.socket) -> Any:
+    """The memory behind a descriptor that the host has sent already."""
+    _, (descriptor, *_rest), _, _ = socket.recv_fds(hands, 1, 1)
+    try:
+        return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)
+    finally:
+        os.close(descriptor)
 
 
 def settle(limits: dict[str, int]) -> None:
@@ -173,11 +186,11 @@ def settle(limits: dict[str, int]) -> None:
 
 def main() -> None:
     settings: Message = json.loads(sys.argv[1])
-    channel: Channel = StandardStreams()
-    if sys.argv[2] != "-":
-        socket_to_host = socket.socket(fileno=int(sys.argv[2]))
-        os.set_inheritable(socket_to_host.fileno(), False)
-        socket_to_host.setblocking(False)
-        channel = socket_to_host
     settle(settings["limits"])
-    Guest(channel, settings).loop()
+    if sys.argv[2] == "-":
+        Guest(StandardStreams(), settings).loop()
+    channel, hands = (socket.socket(fileno=int(number)) for number in sys.argv[2:4])
+    for end in (channel, hands):
+        os.set_inheritable(end.fileno(), False)
+    channel.setblocking(False)
+    Guest(channel, settings, hands).loop()

@@ -221,9 +221,12 @@ def _about(path: str, moments: Moments) -> Message:
 
 
 def _dated(nanoseconds: int, moments: Moments) -> int:
-    """What was laid out has the date it came with; what was written since, the host's time of the request."""
+    """What was laid out has the date it came with; what was written since, the host's time of the request.
+
+    What this machine made before it was first told the time, the folders of a tree, dates from that first request.
+    """
     at = bisect.bisect_right(moments, (nanoseconds, 1 << 62)) - 1
-    return moments[at][1] if at > 0 else nanoseconds // 10**6
+    return nanoseconds // 10**6 if at < 0 else moments[min(max(at, 1), len(moments) - 1)][1]
 
 
 def _name(lookup: Callable[[int], tuple[Any, ...]], number: int) -> str:

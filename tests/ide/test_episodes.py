@@ -1,0 +1,137 @@
+"""An episode's workspace is its own, its diff is what happened in it, and a replay meets the same."""
+
+import re
+from typing import Any
+
+from services.ide.images import replaced
+from tests.ide.sample import BROKEN_MONEY
+from tests.ide.stand import Opened, Stand
+from tests.ide.test_grader import MONEY_PATH, PLANTED
+
+CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("POST", "/api/sandbox", {"labels": {"a": "b"}}),
+    ("POST", "/create_session", {"session": "s"}),
+    (
+        "POST",
+        "/run_in_session",
+        {
+            "session": "s",
+            "command": "cd ledger && git switch -qc fix && echo 1 > new && git add new && git commit -qm New && git log -1",
+            "check": "silent",
+        },
+    ),
+    (
+        "POST",
+        "/execute",
+        {"command": "git -C ledger push -q origin fix && git -C ledger rev-parse HEAD", "shell": True},
+    ),
+    ("GET", "/api/v3/repos/tallyport/ledger/branches/fix", {}),
+    ("POST", "/api/v3/repos/tallyport/ledger/pulls", {"title": "New", "head": "fix", "base": "main", "body": "b"}),
+    ("GET", "/api/v3/repos/tallyport/ledger/pulls/2/files", {}),
+    ("PUT", "/api/v3/repos/tallyport/ledger/pulls/2/merge", {"merge_method": "merge"}),
+    ("GET", "/api/v3/repos/tallyport/ledger/commits", {}),
+]
+
+
+def replay(episode: Opened) -> list[tuple[int, str]]:
+    """Answers without the one thing that differs by design: where they were asked for."""
+    answers = []
+    with episode.client() as client:
+        for method, path, body in CALLS:
+            answer = client.request(method, path, json=body or None)
+            answers.append((answer.status_code, answer.text))
+        sandbox = re.search(r'"id":"([0-9a-f-]{36})"', answers[0][1])
+        assert sandbox is not None
+        listed = client.get(f"/toolbox/{sandbox[1]}/files", params={"path": "/home/dev/ledger"})
+        return [*answers, (listed.status_code, listed.text)]
+
+
+def changes(told: dict[str, Any]) -> dict[tuple[str, Any], tuple[Any, Any]]:
+    return {(one["table"], one["id"]): (one["before"], one["after"]) for one in told["changes"]["net"]}
+
+
+def test_the_same_calls_get_the_same_answers_byte_for_byte(ide: Stand) -> None:
+    one, other = ide.open(), ide.open()
+
+    first = replay(one)
+    assert all(status < 300 for status, _ in first), first
+    assert first == replay(other)
+    assert changes(one.diff()) == changes(other.diff())
+
+
+def test_the_diff_tells_of_new_changed_deleted_files_modes_links_and_branches(episode: Opened) -> None:
+    episode.execute(
+        "cd ledger && echo x > new.txt && rm README.md && chmod +x .gitignore && ln -s src here && echo '# more' >> src/ledger/money.py && "
+        "mkdir -p src/__pycache__ && touch src/__pycache__/a.pyc && git switch -qc side && git push -q origin side"
+    )
+    found = changes(episode.diff())
+
+    assert set(found) == {
+        ("files", "ledger/new.txt"),
+        ("files", "ledger/README.md"),
+        ("files", "ledger/.gitignore"),
+        ("files", "ledger/here"),
+        ("files", MONEY_PATH),
+        ("refs", "1:refs/heads/side"),
+    }
+    assert found["files", "ledger/new.txt"] == (
+        None,
+        {"id": "ledger/new.txt", "mode": 0o100644, "text": "x\n", "base64": None},
+    )
+    assert found["files", "ledger/README.md"][1] is None
+    before, after = found["files", "ledger/.gitignore"]
+    assert (before["mode"], after["mode"], before["text"] == after["text"]) == (0o100644, 0o100755, True)
+    assert (found["files", "ledger/here"][1]["mode"], found["files", "ledger/here"][1]["text"]) == (0o120000, "src")
+
+
+def test_an_episode_that_touches_nothing_has_no_diff(episode: Opened) -> None:
+    episode.execute("cd ledger && git status && pytest -q -p no:cacheprovider")
+
+    assert changes(episode.diff()) == {}
+
+
+def test_a_planted_file_is_as_if_it_had_always_been_so(ide: Stand) -> None:
+    episode = ide.open(PLANTED)
+    said = episode.execute("cd ledger && git status --short && cat src/ledger/money.py")["stdout"]
+    assert said == BROKEN_MONEY
+    history = episode.execute(
+        "cd ledger && git log --format=%s && git rev-list --all --objects | cut -d' ' -f1 | git cat-file --batch | grep -ac 'percent <= 100'"
+    )["stdout"]
+
+    assert history.splitlines() == ["Discounts, and tests for all of it", "Amounts and shares", "0"]
+    assert changes(episode.diff()) == {}
+    with episode.client() as client:
+        shown = client.get("/api/v3/search/code", params={"q": "percent"}).json()
+        assert [one["path"] for one in shown["items"]] == ["src/ledger/money.py", "tests/test_money.py"][
+            : len(shown["items"])
+        ]
+
+
+def test_new_and_removed_files_can_be_planted_too(ide: Stand) -> None:
+    new = {"id": "ledger/docs/spec.md", "mode": 0o100644, "text": "shares: larger last\n", "base64": None}
+    episode = ide.open(
+        [{"table": "files", "key": new["id"], "row": new}, {"table": "files", "key": "ledger/README.md", "row": None}]
+    )
+    said = episode.execute(
+        "cd ledger && git status --short && git log --format=%s%ae -1 && ls docs README.md; cat docs/spec.md"
+    )["stdout"]
+
+    assert (
+        said == "Discounts, and tests for all of itines@tallyport.io\ndocs:\nspec.md\nshares: larger last\n"
+        or said.startswith("Discounts, and tests for all of itines@tallyport.io\n")
+    )
+    assert "shares: larger last" in said
+
+
+def test_a_stream_keeps_everything_but_the_blobs_that_are_exchanged() -> None:
+    stream = b"blob\nmark :1\ndata 3\nold\nblob\nmark :2\ndata 5\nother\ncommit refs/heads/main\nmark :3\ndata 3\nold\nM 100644 :1 a\n"
+
+    assert replaced(stream, {b"old": b"newer"}) == stream.replace(b"data 3\nold\nblob", b"data 5\nnewer\nblob")
+
+
+def test_a_request_id_seen_before_gets_the_first_answer_again(episode: Opened) -> None:
+    with episode.client(**{"x-request-id": "7f1c"}) as client:
+        first = client.post("/execute", json={"command": "echo x >> /tmp/n; wc -l < /tmp/n", "shell": True})
+        again = client.post("/execute", json={"command": "echo x >> /tmp/n; wc -l < /tmp/n", "shell": True})
+
+    assert first.json()["stdout"] == again.json()["stdout"] == "1\n"
