@@ -60,9 +60,9 @@ product = Product(
     bench={
         "customer by id": BenchCall("GET", "/v1/customers/{id}", ids=_CUSTOMERS, bar=3.0),
         "a customer's invoices": BenchCall("GET", "/v1/invoices?customer={id}&limit=10", ids=_PAYING, bar=12.0),
-        "list of 25 charges": BenchCall("GET", "/v1/charges?limit=25"),
+        "list of 25 charges": BenchCall("GET", "/v1/charges?limit=25", bar=12.0),
         "update a customer": BenchCall(
-            "POST", "/v1/customers/{id}", {"metadata": {"ticket": "{n}"}}, _CUSTOMERS, bar=6.0
+            "POST", "/v1/customers/{id}", {"metadata": {"ticket": "{n}"}}, _CUSTOMERS, bar=8.0
         ),
         "refund a little": BenchCall("POST", "/v1/refunds", {"charge": "{id}", "amount": "1"}, _PAID, bar=14.0),
     },
