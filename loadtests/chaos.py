@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ _SETTLE_SECONDS = 60.0
 _FILES_ALLOWED = 24
 _USERS = 30
 _PLAYGROUND = 1
+_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Aftermath:
     recovery_seconds: float
     leaked: list[str]
     causes: dict[str, int]
+    failures: dict[str, int]
 
     @property
     def is_good(self) -> bool:
@@ -109,7 +111,7 @@ class House:
 
 
 def chaos(asked: argparse.Namespace) -> int:
-    console = Console()
+    console = Console(width=_WIDTH)
     with _house(asked.worlds) as house:
         _drive(house, asked, 4.0)
         files = _settled(house, lambda: True)[1]
@@ -177,6 +179,7 @@ def _broken(house: House, fault: Fault, asked: argparse.Namespace, files_before:
             *([f"{files - files_before} files"] if files > files_before + _FILES_ALLOWED else []),
         ],
         causes=_counted(because or str(outcome) for outcome, because in told.values()),
+        failures=_counted(trouble.what[:120] for trouble in recorder.troubles),
     )
 
 
@@ -207,7 +210,7 @@ def _gauge(metrics: str, name: str) -> int:
     return int(sum(float(line.rpartition(" ")[2]) for line in lines))
 
 
-def _counted(causes: Iterator[str]) -> dict[str, int]:
+def _counted(causes: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for cause in causes:
         found[cause] = found.get(cause, 0) + 1
@@ -247,7 +250,9 @@ def _print(console: Console, found: list[Aftermath]) -> None:
     console.print(table)
     for one in found:
         for cause, count in one.causes.items():
-            console.print(f"{one.fault}: {count} × {cause}", highlight=False, markup=False)
+            console.print(f"{one.fault}: {count} episodes hit: {cause}", highlight=False, markup=False)
+        for what, count in one.failures.items():
+            console.print(f"{one.fault}: {count} × {what}", highlight=False, markup=False)
         for line in one.unexplained:
             console.print(f"{one.fault}: UNEXPLAINED {line}", highlight=False, markup=False)
 
