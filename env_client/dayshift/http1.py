@@ -84,7 +84,6 @@ class Pool:
         if line.is_lost or line.closes:
             self._drop(line)
             return
-        line.idle_since = asyncio.get_running_loop().time()
         self._idle[line.origin].append(line)
 
     def _drop(self, line: "_Line") -> None:
@@ -108,6 +107,8 @@ class _Line(asyncio.Protocol):
         if self._transport is None or self.is_lost:
             raise Unreachable(f"the connection to {self.origin.authority} was closed")
         loop = asyncio.get_running_loop()
+        # Not when the answer was noticed: a policy that blocks the loop delays that, while the server's patience runs.
+        self.idle_since = loop.time()
         self._answer = Answer(method)
         self._waiting = loop.create_future()
         alarm = loop.call_later(timeout, self._fail, StepTimeout(f"{self.origin.authority} gave no answer in time"))

@@ -1,6 +1,9 @@
 """The lean connection pool: answers in any pieces, connections bounded, nothing mistaken for an answer."""
 
 import asyncio
+import socket
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
@@ -244,3 +247,39 @@ def test_nobody_there_is_unreachable_and_nonsense_is_a_mismatch() -> None:
         await pool.close()
 
     served(nonsense, work)
+
+
+def test_a_policy_that_blocks_the_loop_does_not_make_a_closed_connection_look_fresh(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer is noticed only after the block; by then the server has long hung up."""
+    monkeypatch.setattr("dayshift.http1.IDLE_SECONDS", 0.1)
+    patience = 0.2
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for _ in range(2):
+            taken, _ = listening.accept()
+            with taken:
+                taken.recv(4096)
+                time.sleep(0.05)
+                taken.sendall(COUNTED)
+                time.sleep(patience)
+
+    threading.Thread(target=serve, daemon=True).start()
+
+    async def work() -> None:
+        pool = Pool(1, 5)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
+
+        async def ask_twice() -> list[int]:
+            return [(await pool.send(Outgoing("GET", url, {}))).status for _ in range(2)]
+
+        asking = asyncio.create_task(ask_twice())
+        await asyncio.sleep(0.02)
+        time.sleep(2 * patience)  # noqa: ASYNC251 - the blocking is what is tested
+        assert await asking == [200, 200]
+        await pool.close()
+
+    asyncio.run(work())
+    listening.close()
