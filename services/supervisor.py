@@ -236,7 +236,8 @@ def _require_worlds(settings: Settings) -> None:
         raise BadSetting(f"there is no world for {', '.join(missing)} in {settings.worlds_folder}: run make worlds")
     print(f"dayshift: building worlds for {', '.join(missing)}, once", flush=True)
     build = [sys.executable, "-m", "fixtures", "--var", str(settings.var), "build", "small", "standard"]
-    built = subprocess.run(build, check=False)  # noqa: S603 - our own module
+    ends_with_us = _die_with_parent(os.getpid())
+    built = subprocess.run(build, check=False, preexec_fn=ends_with_us)  # noqa: S603, PLW1509 - our own module; one thread
     if built.returncode != 0 or (missing := _without_world(settings)):
         raise BadSetting(f"the worlds of {', '.join(missing)} could not be built: see above, then run make worlds")
 
