@@ -3,6 +3,9 @@
 import pytest
 import stripe
 
+from services.billing.operations import coupons
+from services.billing.tables import customers as customer_rows
+
 
 def named(v1, name: str):
     return next(one for one in v1.customers.list({"limit": 100}).data if one.name == name)
@@ -124,6 +127,7 @@ def test_a_method_of_one_customer_is_no_default_of_another(v1) -> None:
     [method] = v1.payment_methods.list({"customer": casa.id}).data
 
     assert v1.customers.payment_methods.retrieve(casa.id, method.id).id == method.id
+    assert v1.payment_methods.retrieve(method.id, {"expand": ["customer"]}).customer.id == casa.id
     with pytest.raises(stripe.InvalidRequestError):
         v1.customers.update(corvane.id, {"invoice_settings": {"default_payment_method": method.id}})
     with pytest.raises(stripe.InvalidRequestError):
@@ -139,6 +143,21 @@ def test_the_portal_hands_out_a_link(v1) -> None:
 
     assert isinstance(session, stripe.billing_portal.Session)
     assert session.url.startswith("https://billing.stripe.com/p/session/")
+
+
+def test_a_discount_of_the_customer_lowers_bills_until_it_is_taken_off(v1, account) -> None:
+    casa = named(v1, "Casa Lumen")
+    v1.coupons.create({"id": "HALF", "percent_off": 50, "duration": "forever"})
+    discount = coupons.redeem(account.world, {"coupon": "HALF"}, casa.id, "discount")
+    row = account.world.get(customer_rows, casa.id)
+    account.world.save(customer_rows, {**row, "body": {**row["body"], "discount": discount}}, "planted")
+    subscription = v1.subscriptions.list({"customer": casa.id}).data[0].id
+
+    lowered = v1.invoices.create_preview({"subscription": subscription}).total
+    taken = v1.customers.delete_discount(casa.id)
+
+    assert isinstance(taken, stripe.Discount)
+    assert (lowered, v1.invoices.create_preview({"subscription": subscription}).total) == (3000, 6000)
 
 
 def test_a_customer_without_discount_has_none_to_lose(v1) -> None:

@@ -85,6 +85,20 @@ def test_a_finished_refund_cannot_be_cancelled(v1) -> None:
         v1.refunds.cancel(refund.id)
 
 
+def test_a_refund_of_a_transfer_waits_for_bank_details_and_can_be_called_back(v1, account) -> None:
+    key = charge_of(v1).id
+    row = account.world.get(charge_rows, key)
+    transfer = {"type": "customer_balance", "customer_balance": {}}
+    account.world.save(charge_rows, {**row, "body": {**row["body"], "payment_method_details": transfer}}, "planted")
+
+    waiting = v1.refunds.create({"charge": key, "amount": 1000})
+    between = v1.charges.retrieve(key).amount_refunded
+    back = v1.refunds.cancel(waiting.id)
+
+    assert (waiting.status, between, back.status) == ("requires_action", 1000, "canceled")
+    assert v1.charges.retrieve(key).amount_refunded == 0
+
+
 def test_a_payment_is_created_confirmed_and_cancelled(v1) -> None:
     casa = named(v1, "Casa Lumen")
     method = casa.invoice_settings.default_payment_method
@@ -221,6 +235,7 @@ def test_a_file_is_uploaded(v1) -> None:
 
     assert isinstance(made, stripe.File)
     assert (made.size, made.purpose) == (9, "dispute_evidence")
+    assert v1.files.retrieve(made.id).size == 9
 
 
 def test_the_module_style_works_too(account) -> None:
