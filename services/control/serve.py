@@ -7,7 +7,7 @@ from services.control.control import put_to_rest, put_together, watched
 from services.control.door import ControlApp
 from services.control.problems import LedgerDown
 from services.kernel.config import BadSetting, Settings
-from services.kernel.serve import listener, serve_all
+from services.kernel.serve import THINKING_SECONDS, listener, serve_all
 from services.kernel.telemetry import start_logging
 
 
@@ -19,7 +19,7 @@ async def serve(settings: Settings) -> None:
         raise BadSetting(f"control cannot start: {error}") from error
     app = ControlApp(create_api(control), settings.control_token, control.telemetry)
     try:
-        await serve_all(listener(app, settings.host, settings.control_port))
+        await serve_all(listener(app, settings.host, settings.control_port, timeout_keep_alive=THINKING_SECONDS))
     finally:
         await put_to_rest(control, watching)
 

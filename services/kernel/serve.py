@@ -22,6 +22,8 @@ from services.kernel.telemetry import Telemetry, start_logging
 
 _REAP_EVERY_SECONDS = 5.0
 _ANNOUNCE_EVERY_SECONDS = 2.0
+# Agents think between calls: a connection closed meanwhile may meet the next request on its way, and lose an episode.
+THINKING_SECONDS = 300
 # A replica that neither the registry nor control has confirmed for this long serves nobody until one of them does.
 LEASE_SECONDS = 15.0
 _log = logging.getLogger("dayshift.serve")
@@ -123,7 +125,12 @@ class Service:
     async def run(self) -> None:
         name, own = self.product.name, self.product.port
         doors = (
-            listener(self.agent_app(), self.settings.host, self.settings.port(name, own)),
+            listener(
+                self.agent_app(),
+                self.settings.host,
+                self.settings.port(name, own),
+                timeout_keep_alive=THINKING_SECONDS,
+            ),
             listener(self.door_app(), self.settings.door_host, self.settings.door_port(name, own)),
         )
         beside = [asyncio.create_task(self._reap(doors))]
