@@ -217,3 +217,23 @@ def test_answers_do_not_say_what_they_are(v1, account) -> None:
         for word in ("mock", "fake", "simulat", "episode", "reward", "example.com", "_refuses_with", '"_')
         if word in text
     ]
+
+
+def test_the_same_calls_get_the_same_bytes_in_every_world(running) -> None:
+    said = []
+    for seed in (1, 2):
+        account = running.open(seed=seed)
+        made = account.http.post("/v1/customers", data={"name": "Twice", "metadata[a]": "b"})
+        charge = account.http.get("/v1/charges?limit=1").json()["data"][0]["id"]
+        refund = account.http.post(
+            "/v1/refunds", data={"charge": charge, "amount": "10"}, headers={"idempotency-key": "k"}
+        )
+        account.wait(40)
+        events = account.http.get("/v1/events?limit=100")
+        refused = account.http.post("/v1/refunds", data={"charge": "ch_x"})
+        said.append(
+            [(one.content, one.headers["request-id"], one.headers["date"]) for one in (made, refund, events, refused)]
+        )
+        account.close()
+
+    assert said[0] == said[1]
