@@ -237,7 +237,7 @@ def _require_worlds(settings: Settings) -> None:
     print(f"dayshift: building worlds for {', '.join(missing)}, once", flush=True)
     build = [sys.executable, "-m", "fixtures", "--var", str(settings.var), "build", "small", "standard"]
     ends_with_us = _die_with_parent(os.getpid())
-    built = subprocess.run(build, check=False, preexec_fn=ends_with_us)  # noqa: S603, PLW1509 - our own module; one thread
+    built = subprocess.run(build, check=False, preexec_fn=ends_with_us)  # noqa: S603 - our own module; one thread
     if built.returncode != 0 or (missing := _without_world(settings)):
         raise BadSetting(f"the worlds of {', '.join(missing)} could not be built: see above, then run make worlds")
 

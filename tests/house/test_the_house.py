@@ -27,7 +27,7 @@ def table_rows(heading: str) -> list[list[str]]:
 
 
 def targets() -> dict[str, str]:
-    found = re.findall(r"^([a-z-]+):.*?## (.+)$", (ROOT / "Makefile").read_text(), flags=re.M)
+    found = re.findall(r"^([a-z-]+):.*?## (.+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     return dict(found)
 
 
@@ -62,7 +62,7 @@ def test_compose_publishes_only_on_loopback_and_never_a_harness_door() -> None:
 
 
 def test_every_make_target_has_help_and_the_readme_names_real_ones() -> None:
-    declared = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), flags=re.M))
+    declared = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     named = set(re.findall(r"`?make ([a-z-]+)`?", README))
 
@@ -77,7 +77,7 @@ def test_every_dependency_earns_its_place_in_one_line() -> None:
     declared = project["dependencies"] + project["optional-dependencies"]["dev"]
     names = {re.split(r"[\[<>=]", requirement)[0] for requirement in declared}
     explained = set(
-        re.findall(r"^- `([a-z0-9-]+)`: .+\.$", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.M)
+        re.findall(r"^- `([a-z0-9-]+)`: .+\.$", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.MULTILINE)
     )
 
     assert explained == names
@@ -86,9 +86,9 @@ def test_every_dependency_earns_its_place_in_one_line() -> None:
 def test_the_lock_has_hashes_and_no_index_address() -> None:
     for lock in ROOT.glob("requirements*.lock"):
         text = lock.read_text()
-        pinned = re.findall(r"^[a-z0-9][^ ]*==", text, flags=re.M)
+        pinned = re.findall(r"^[a-z0-9][^ ]*==", text, flags=re.MULTILINE)
         assert len(pinned) <= text.count("--hash=sha256:")
-        assert not re.search(r"^--(extra-)?index-url", text, flags=re.M)
+        assert not re.search(r"^--(extra-)?index-url", text, flags=re.MULTILINE)
         assert "://" not in text
 
 

@@ -10,7 +10,7 @@ from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.kernel.answers import Answer, Json
-from services.kernel.app import CurrentWorld, create_app, product_router
+from services.kernel.app import CurrentWorld, product_router
 from services.kernel.checks import Check, Finding, named
 from services.kernel.credentials import api_key, basic_password, basic_username, bearer
 from services.kernel.episodes import Episode, Episodes, Opening

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import itertools
 import json
 import re
 
@@ -177,7 +178,7 @@ async def test_requests_of_one_episode_are_served_in_order_and_atomically(pantry
 
     history = episode.world.history(shelves, 1)
     assert [change.revision for change in history] == list(range(1, 51))
-    for before, after in zip(history, history[1:], strict=False):
+    for before, after in itertools.pairwise(history):
         assert after.before == before.after
 
 
@@ -239,7 +240,7 @@ async def test_numbers_at_the_edge_of_floats_are_read(pantry: Pantry) -> None:
 async def test_a_body_over_the_limit_is_refused_with_and_without_a_declared_length(pantry: Pantry) -> None:
     pantry.open()
 
-    async def endless():  # noqa: ANN202
+    async def endless():
         for _ in range(10):
             yield b"x" * 1000
 

@@ -73,7 +73,9 @@ async def test_checks_are_answered_with_reasons_and_exact_scores(control: httpx.
         ("/control/episodes/none/close", {}, 404),
     ],
 )
-async def test_a_wrong_message_is_explained(control: httpx.AsyncClient, address: str, body: dict[str, Any], status: int) -> None:
+async def test_a_wrong_message_is_explained(
+    control: httpx.AsyncClient, address: str, body: dict[str, Any], status: int
+) -> None:
     answer = await control.post(address, json=body)
 
     assert answer.status_code == status
@@ -117,7 +119,9 @@ async def test_without_the_doors_secret_nothing_is_told(control: httpx.AsyncClie
     assert {(answer.status_code, answer.content) for answer in answers} == {(401, b"")}
 
 
-async def test_a_touched_template_is_fatal_for_the_service(pantry: Pantry, house: House, control: httpx.AsyncClient) -> None:
+async def test_a_touched_template_is_fatal_for_the_service(
+    pantry: Pantry, house: House, control: httpx.AsyncClient
+) -> None:
     await control.post("/control/episodes", json=OPENING)
     template = pantry.episodes.worlds.named("small").template
     template._counter = b"\0\0\0\0"

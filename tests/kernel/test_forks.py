@@ -40,7 +40,9 @@ def test_a_reused_fork_is_clean(forks: Forks) -> None:
     assert World(again, 1).changes() == []
     dump = [again.read(f"SELECT * FROM {t} ORDER BY 1").fetchall() for t in ("shelves", "tags", "labels", "changes")]
     fresh = Fork(forks.template)
-    assert dump == [fresh.read(f"SELECT * FROM {t} ORDER BY 1").fetchall() for t in ("shelves", "tags", "labels", "changes")]
+    assert dump == [
+        fresh.read(f"SELECT * FROM {t} ORDER BY 1").fetchall() for t in ("shelves", "tags", "labels", "changes")
+    ]
     fresh.close()
 
 

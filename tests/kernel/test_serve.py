@@ -99,7 +99,9 @@ def test_the_agents_socket_has_no_harness_door_and_the_harness_socket_no_product
     running.open()
     inside = [running.agent.get(path).status_code for path in ("/control/episodes", "/health", "/metrics")]
     outside = [
-        httpx.get(f"http://127.0.0.1:{running.port + 10}{path}", headers={"authorization": "Bearer pk_one_secret"}).status_code
+        httpx.get(
+            f"http://127.0.0.1:{running.port + 10}{path}", headers={"authorization": "Bearer pk_one_secret"}
+        ).status_code
         for path in ("/control/episodes", "/shelves/1")
     ]
 

@@ -49,7 +49,10 @@ def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
 def test_spans_reach_the_named_collector(collector: tuple[str, list[tuple[str, bytes]]]) -> None:
     endpoint, received = collector
     subprocess.run(
-        [sys.executable, "-c", SCRIPT], env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, check=True, timeout=60
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
+        check=True,
+        timeout=60,
     )
 
     [(path, spans)] = received

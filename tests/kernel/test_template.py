@@ -89,6 +89,4 @@ def test_an_unfinished_build_leaves_no_world_behind(tmp_path: Path) -> None:
 )
 def test_a_schema_that_could_end_a_transaction_is_refused(tmp_path: Path, ddl: str) -> None:
     with pytest.raises(UnsafeSchema):
-        build(
-            tmp_path / "a.sqlite", WorldSchema(sa.MetaData(), derived=(ddl,)), WorldMeta("pantry", "x", 1, 0, {}), []
-        )
+        build(tmp_path / "a.sqlite", WorldSchema(sa.MetaData(), derived=(ddl,)), WorldMeta("pantry", "x", 1, 0, {}), [])

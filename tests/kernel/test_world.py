@@ -75,7 +75,9 @@ def test_a_lagging_search_does_not_see_the_last_requests(world: World) -> None:
 
 
 def test_chance_is_the_same_for_a_seed_and_name_and_differs_otherwise() -> None:
-    drawn = [[Chance(seed, name).below(10**9) for _ in range(3)] for seed, name in ((1, "a"), (1, "a"), (1, "b"), (2, "a"))]
+    drawn = [
+        [Chance(seed, name).below(10**9) for _ in range(3)] for seed, name in ((1, "a"), (1, "a"), (1, "b"), (2, "a"))
+    ]
 
     assert drawn[0] == drawn[1]
     assert len({tuple(one) for one in drawn}) == 3
@@ -112,7 +114,12 @@ class DiffEqualsBruteForce(RuleBasedStateMachine):
     def pick(self, key: int) -> int:
         return key
 
-    @rule(key=keys, label=st.text(max_size=6), contents=st.dictionaries(st.text(max_size=3), st.integers(-5, 5) | st.text(max_size=3), max_size=3), ending=st.sampled_from(["keep", "undo"]))
+    @rule(
+        key=keys,
+        label=st.text(max_size=6),
+        contents=st.dictionaries(st.text(max_size=3), st.integers(-5, 5) | st.text(max_size=3), max_size=3),
+        ending=st.sampled_from(["keep", "undo"]),
+    )
     def save_shelf(self, key: int, label: str, contents: dict[str, Any], ending: str) -> None:
         self.world.begin()
         self.world.save(shelves, {"id": key, "label": label, "contents": contents}, "x")
