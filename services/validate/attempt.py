@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from dayshift import Episode
@@ -50,7 +51,7 @@ class Attempt:
     def oracle(self) -> Oracle:
         return self.family.oracle(self.trouble)
 
-    @property
+    @cached_property
     def concerned(self) -> frozenset[int | str]:
         """Ids of all rows that the task speaks of."""
         found: set[int | str] = {one for permission in self.instance.allowed for one in _keys(permission)}
@@ -112,10 +113,21 @@ class _Enough(Exception):
     """As many writes as were wanted."""
 
 
+def planted(place: Place, family: Family[Any], seed: int) -> tuple[Instance, Any]:
+    return place.household.control.soil.planted(family, place.request(family, seed))
+
+
 @contextmanager
-def attempt(place: Place, family: Family[Any], seed: int, faults: str = "none") -> Iterator[Attempt]:
+def attempt(
+    place: Place,
+    family: Family[Any],
+    seed: int,
+    faults: str = "none",
+    known: tuple[Instance, Any] | None = None,
+) -> Iterator[Attempt]:
+    """`known` is what was planted at this seed, where somebody has worked it out already."""
     request = place.request(family, seed, faults)
-    instance, trouble = place.household.control.soil.planted(family, request)
+    instance, trouble = known or planted(place, family, seed)
     with Episode.open(request, connection=place.household, retries=_CUTS_SURVIVED) as episode:
         yield Attempt(place, family, seed, instance, trouble, episode)
 

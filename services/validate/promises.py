@@ -11,10 +11,10 @@ from dayshift.errors import DayshiftError
 from dayshift.replay import verify
 from dayshift.wire import Verdict
 
-from fixtures.tasks.family import Family
+from fixtures.tasks.family import Family, Instance
 from services.control.effort import work
 from services.validate import policies
-from services.validate.attempt import Attempt, Place, Stuck, attempt
+from services.validate.attempt import Attempt, Place, Stuck, attempt, planted
 from services.validate.policies import Policy
 
 _TOLERANCE = 1e-12
@@ -40,8 +40,12 @@ class Trial:
     _parts: dict[int, Verdict] = field(default_factory=dict)
 
     def play(self, policy: Policy, faults: str = "none") -> tuple[Verdict, Attempt]:
-        with attempt(self.place, self.family, self.seed, faults) as made:
+        with attempt(self.place, self.family, self.seed, faults, self.planted) as made:
             return policy(made), made
+
+    @cached_property
+    def planted(self) -> tuple[Instance, Any]:
+        return planted(self.place, self.family, self.seed)
 
     @cached_property
     def solved(self) -> tuple[Verdict, Attempt]:
@@ -163,8 +167,7 @@ def chance_reward(trial: Trial) -> float:
 
 def task_of(trial: Trial) -> str:
     """The same if and only if the same is asked for."""
-    request = trial.place.request(trial.family, trial.seed)
-    instance, _ = trial.place.household.control.soil.planted(trial.family, request)
+    instance, _ = trial.planted
     return hashlib.sha256(repr((instance.brief, instance.goals)).encode()).hexdigest()[:16]
 
 
