@@ -51,7 +51,7 @@ class Failed(Exception):
     """An answer that was not among the expected ones; the life ends with it."""
 
     def __init__(self, ask: Ask, answer: Answer) -> None:
-        said = answer.problem or answer.body[:200].decode(errors="replace")
+        said = answer.body[:200].decode(errors="replace") or answer.problem
         super().__init__(f"{ask.name} answered {answer.status}: {said}")
 
 

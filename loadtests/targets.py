@@ -66,8 +66,9 @@ class Target:
         return int(sum(float(line.split()[-1]) for line in lines if line.startswith("dayshift_open_episodes")))
 
     def families(self, product: str | None = None) -> tuple[str, ...]:
-        asked = f"?product={product}" if product else ""
-        return tuple(family["id"] for family in self.get(f"/v1/tasks{asked}")["families"])
+        """Those that may be trained on: some are held out for tests."""
+        asked = f"&product={product}" if product else ""
+        return tuple(family["id"] for family in self.get(f"/v1/tasks?split=train{asked}")["families"])
 
 
 @contextmanager
