@@ -131,3 +131,14 @@ async def test_fifty_sessions_at_once(runtime: RemoteRuntime) -> None:
     )
 
     assert [one.output for one in seen] == [f"{name}\n" for name in names]
+
+
+async def test_a_shell_that_loops_by_itself_is_ended_with_its_session(runtime: RemoteRuntime) -> None:
+    await runtime.create_session(CreateBashSessionRequest())
+    with pytest.raises(CommandTimeoutError):
+        await runtime.run_in_session(BashAction(command="while :; do :; done", timeout=0.3))
+    with pytest.raises(SessionDoesNotExistError):
+        await runtime.run_in_session(BashAction(command="echo"))
+
+    await runtime.create_session(CreateBashSessionRequest())
+    assert (await runtime.run_in_session(BashAction(command="echo new"))).output == "new\n"

@@ -199,13 +199,12 @@ class Shells:
         self._guest.send({"id": message["id"]})
 
     def _interrupt(self, message: Message, _: bytes) -> None:
-        """As Ctrl-C would; `hard` ends whatever the command started, and a shell that loops by itself."""
+        """As Ctrl-C would; `hard` ends whatever the command started, `whole` the shell that starts it over and over."""
         session = self._named(message)
-        hard = bool(message.get("hard"))
-        below = descendants(session.pid) if session.running is not None else []
-        signal_all(below, signal.SIGKILL if hard else signal.SIGINT)
-        if hard and session.running is not None and not below:
-            signal_all([session.pid], signal.SIGKILL)
+        if session.running is not None:
+            hard = message.get("hard") or message.get("whole")
+            signal_all(descendants(session.pid), signal.SIGKILL if hard else signal.SIGINT)
+            signal_all([session.pid] if message.get("whole") else [], signal.SIGKILL)
         self._guest.send({"id": message["id"], "running": session.running is not None})
 
     def _close(self, message: Message, _: bytes) -> None:

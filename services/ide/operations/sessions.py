@@ -14,6 +14,7 @@ from services.ide.system import HOME
 from services.kernel.world import World
 
 _LOOK_SECONDS = 0.05
+_LOOKS_AFTER_KILL = 40
 _NAME = re.compile(r"[^\x00/]{1,200}")
 
 
@@ -139,13 +140,14 @@ async def _waited(
 
 async def _end_command(machine: Sandbox, name: str) -> None:
     """The session survives if its shell can be had back; a shell that loops by itself cannot."""
-    for _ in range(2):
-        try:
-            running = (await machine.ask("session_interrupt", session=name, hard=True)).head["running"]
-        except GuestRefused:
-            return
-        if not running:
-            return
+    try:
+        for _ in range(_LOOKS_AFTER_KILL):
+            if not (await machine.ask("session_interrupt", session=name, hard=True)).head["running"]:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+        await machine.ask("session_interrupt", session=name, whole=True)
+    except GuestRefused:
+        return
 
 
 async def _asked(world: World, name: str, op: str, blob: bytes = b"", **about: Any) -> Reply:
