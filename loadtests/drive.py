@@ -41,6 +41,7 @@ class Drive:
     ) -> Summary:
         # Tasks of every family, and free play, which alone meets all products in one episode.
         tasks = (*self.target.families(self.product), None)
+        self.target.warm(tasks, self.world)
         post = Post(self.target.url, self.target.token, tasks, self.world, self.product)
         run = Run(Schedule(self.shape), self.recorder, birth or (lambda number: live(post, number)), self.episodes_each)
         user_class = type(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -56,6 +56,18 @@ class Target:
     def get(self, path: str) -> Any:
         request = Request(self.url + path, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 - our own stack
         with urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
+            return json.load(answer)
+
+    def warm(self, tasks: Iterable[str | None], world: str) -> None:
+        """One episode of each: control studies a world when a family first asks about it, once in its life."""
+        for task in tasks:
+            opened = self.post("/v1/episodes", {"task": task, "world": world})
+            self.post(f"/v1/episodes/{opened['episode_id']}/close", {})
+
+    def post(self, path: str, message: Mapping[str, Any]) -> Any:
+        headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+        request = Request(self.url + path, json.dumps(message).encode(), headers)  # noqa: S310 - our own stack
+        with urlopen(request, timeout=120) as answer:  # noqa: S310 - as above
             return json.load(answer)
 
     def open_episodes(self) -> int:
