@@ -32,6 +32,7 @@ _ETC = {
     "\tsshCommand = /usr/local/bin/ssh\n[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
     "[advice]\n\tdetachedHead = false\n[uploadpack]\n\tallowFilter = true\n",
 }
+_DAY_SECONDS = 86_400
 _TEMPORARY = "/dev/shm"  # noqa: S108 - memory, where there is some
 
 
@@ -53,6 +54,7 @@ class System:
             self._write_etc()
             self._write_local()
             self.root = _settled(self.root, kept)
+            _tidy(base, self.root)
 
     @property
     def etc(self) -> Path:
@@ -149,6 +151,14 @@ def _settled(made: Path, kept: Path) -> Path:
         shutil.rmtree(made, ignore_errors=True)
         return kept
     return made
+
+
+def _tidy(base: Path, newest: Path) -> None:
+    """Versions made a day before this one: nothing runs on them any more, and they are memory."""
+    limit = newest.stat().st_mtime - _DAY_SECONDS
+    for other in base.glob(f"devbox-{os.geteuid()}-*"):
+        if _is_ours(other) and other.stat().st_mtime < limit:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _copy_compiled(source: Path, target: Path) -> None:
