@@ -9,6 +9,10 @@ import sqlalchemy as sa
 
 from services.kernel.statements import AnyKey, Row, Statement
 
+# Who writes. What a job does that the agent started is the agent's doing, whenever it runs.
+AGENT, AGENTS_JOB = "agent", "agent's job"
+AGENTS = frozenset({AGENT, AGENTS_JOB})
+
 house = sa.MetaData()
 
 changes = sa.Table(

@@ -5,7 +5,7 @@ from typing import Any
 
 from services.crm.kinds import Kind
 from services.crm.tables import objects
-from services.kernel.changes import Change
+from services.kernel.changes import AGENTS_JOB, Change
 from services.kernel.clock import iso
 from services.kernel.statements import Row
 from services.kernel.world import World
@@ -13,6 +13,7 @@ from services.kernel.world import World
 _SOURCES: dict[str, dict[str, Any]] = {
     "agent": {"sourceType": "INTEGRATION", "sourceId": "4180316"},
     "time": {"sourceType": "IMPORT", "sourceId": "IMPORT"},
+    AGENTS_JOB: {"sourceType": "IMPORT", "sourceId": "IMPORT"},
     "house": {"sourceType": "CRM_UI", "sourceId": "userId:59201174", "updatedByUserId": 59201174},
 }
 
