@@ -44,7 +44,7 @@ HEADERS = (
     {"host": "127.0.0.1:{door}"},
     {"host": "control"},
     {"forwarded": "host=127.0.0.1:{door};proto=http"},
-    {"upgrade": "websocket", "connection": "upgrade"},
+    {"upgrade": "websocket", "connection": "close, upgrade"},
 )
 # What only the harness's door would say.
 TELLING = ("instance", "idle_seconds", "trajectory", "fingerprint", "dayshift_open", "episode")
