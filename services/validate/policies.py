@@ -91,7 +91,7 @@ def alternative(name: str) -> Policy:
 
 def chance(attempt: Attempt) -> Verdict:
     """Uniform over all operations, with arguments that their schemas allow and ids that it has met."""
-    drawn = np.random.default_rng(attempt.seed)
+    drawn = np.random.default_rng([attempt.seed, *attempt.family.id.encode()])
     names = [name for name in attempt.episode.operations.names if attempt.episode.operations[name].product]
     met = _ids_in(attempt.try_(_moves(attempt).look()).text)
     for _ in range(RANDOM_STEPS):
