@@ -17,6 +17,7 @@ from loadtests.peers import opened_episode, people_of
 from loadtests.targets import Target, embedded
 
 _QPS = 150.0
+_WARM_CALLS = 20
 _MANY, _MANY_USERS = 500, 50
 _MOST_BY_EPISODES = 1.2
 _MOST_BY_WORLD = 1.5
@@ -47,6 +48,9 @@ def _by_episodes(target: Target, asked: argparse.Namespace, table: Table) -> lis
     table.add_row(
         f"{_MANY} open episodes", f"{full:,.0f}", f"{full / base:.2f} ×", bar, f"{memory:,.0f}", str(_bad(many))
     )
+    for summary, which in ((one, "1"), (many, str(_MANY))):
+        split = ", ".join(f"{name} {spent:,.0f}" for name, spent in summary.strain.cpu_by_service.items())
+        table.add_row(f"  of these at {which}", split, "", "", "", "")
     missed = []
     if full > _MOST_BY_EPISODES * base:
         missed.append(f"a request at {_MANY} open episodes costs {full / base:.2f} times one at 1")
@@ -60,7 +64,7 @@ def _by_episodes(target: Target, asked: argparse.Namespace, table: Table) -> lis
 def _driven(target: Target, asked: argparse.Namespace, *, episodes: int, users: int) -> Summary:
     post = Post(target.url, target.token, (None,), asked.world)
     drive = Drive(target, constant(_QPS, asked.seconds), users=users, episodes=episodes, world=asked.world)
-    return drive.run(birth=lambda number: endless(post, number))
+    return drive.run(birth=lambda number: endless(post, number), warm_calls=_WARM_CALLS)
 
 
 def _bad(summary: Summary) -> int:

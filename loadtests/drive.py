@@ -37,13 +37,17 @@ class Drive:
         self.looks: list[tuple[float, Gauge]] = []
 
     def run(
-        self, birth: Callable[[int], Life] | None = None, meanwhile: Callable[[Run], None] | None = None
+        self,
+        birth: Callable[[int], Life] | None = None,
+        meanwhile: Callable[[Run], None] | None = None,
+        warm_calls: int = 0,
     ) -> Summary:
         # Tasks of every family, and free play, which alone meets all products in one episode.
         tasks = (*self.target.families(self.product), None)
         self.target.warm(tasks, self.world)
         post = Post(self.target.url, self.target.token, tasks, self.world, self.product)
-        run = Run(Schedule(self.shape), self.recorder, birth or (lambda number: live(post, number)), self.episodes_each)
+        born = birth or (lambda number: live(post, number))
+        run = Run(Schedule(self.shape), self.recorder, born, self.episodes_each, warm_calls)
         user_class = type(
             f"{(self.product or 'mixed').title()}User",
             (ShiftUser,),
@@ -126,6 +130,10 @@ class Drive:
         warm = next((gauge for at, gauge in self.looks if at >= self.shape.seconds / 4), first)
         return Strain(
             cpu_us_per_request=(last.cpu_seconds - first.cpu_seconds) / max(requests, 1) * 1e6,
+            cpu_by_service={
+                name: (spent - first.by_name.get(name, 0.0)) / max(requests, 1) * 1e6
+                for name, spent in sorted(last.by_name.items())
+            },
             memory_mb=max(gauge.memory_mb for _, gauge in self.looks),
             memory_growth=last.memory_mb / warm.memory_mb - 1 if warm.memory_mb else None,
             generator_cpu_share=own_share,

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -17,17 +17,23 @@ class Gauge:
     cpu_seconds: float
     memory_mb: float
     open_files: int
+    # CPU seconds by the last word of the command: `python -m services crm` is crm.
+    by_name: dict[str, float] = field(default_factory=dict)
 
 
 def look(pids: Iterable[int]) -> Gauge:
     """A process that ends while one looks counts nothing."""
     cpu, memory, files = 0.0, 0.0, 0
+    by_name: dict[str, float] = {}
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
-            cpu += cpu_seconds(pid)
+            spent = cpu_seconds(pid)
+            cpu += spent
+            name = (command_of(pid).split() or ["?"])[-1]
+            by_name[name] = by_name.get(name, 0.0) + spent
             memory += proportional_mb(pid)
             files += len(list((_PROC / str(pid) / "fd").iterdir()))
-    return Gauge(cpu, memory, files)
+    return Gauge(cpu, memory, files, by_name)
 
 
 def cpu_seconds(pid: int) -> float:

@@ -80,6 +80,8 @@ class Strain:
     memory_growth: float | None
     generator_cpu_share: float
     open_files: int | None = None
+    # µs of each process, over all requests of the run.
+    cpu_by_service: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,9 @@ def _print(run: Figures, last: Figures | None, console: Console) -> None:
     for label, this, before in _compared(run, last):
         table.add_row(label, this, before)
     console.print(table)
+    by_service = ", ".join(f"{name} {spent:,.0f}" for name, spent in run["strain"]["cpu_by_service"].items())
+    if by_service:
+        console.print(f"CPU µs/request by process: {by_service}", highlight=False)
     for kind, count in run["error_kinds"].items():
         console.print(f"[red]{count} × {kind}[/red]", markup=True, highlight=False)
     for wrong in run["wrong"]:

@@ -29,6 +29,8 @@ class Run:
     # A new life from its number.
     birth: Callable[[int], Life]
     episodes_each: int
+    # So many calls of every first life, before the clock starts: forks that were never used are not yet themselves.
+    warm_calls: int = 0
     began: float = 0.0
     born: int = 0
     ready: int = 0
@@ -59,7 +61,8 @@ class ShiftUser(FastHttpUser):
     def on_start(self) -> None:
         """The first episodes are open before the clock starts: a run is measured in its stride."""
         self._lives: list[tuple[Life, Ask]] = [self._begin() for _ in range(self.run_.episodes_each)]
-        self._lives = [self._go_on(life, ask, self._exchange(ask)) for life, ask in self._lives]
+        for _ in range(1 + self.run_.warm_calls):
+            self._lives = [self._go_on(life, ask, self._exchange(ask)) for life, ask in self._lives]
         self._turn = 0
         self.run_.ready += 1
         self.run_.gate.wait()
