@@ -70,8 +70,8 @@ class Drive:
         finally:
             ended = run.now()
             self._is_over.set()
+            run.may_leave.set()
             looking.join()
-            self._look(run)
             own_share = (cpu_seconds(os.getpid()) - own) / max(ended, 1e-9)
             runner.quit()
         return self._summary(run, own_share)
@@ -84,9 +84,12 @@ class Drive:
 
     def _await_end(self, runner: object, run: Run) -> None:
         deadline = self.shape.seconds + _DRAIN_SECONDS
-        while run.now() < deadline:
-            if run.now() > self.shape.seconds and getattr(runner, "user_count", 0) == 0:
-                return
+        while run.now() < deadline and run.finished < self.users:
+            time.sleep(0.05)
+        self._is_over.set()
+        self._look(run)
+        run.may_leave.set()
+        while run.now() < deadline + _DRAIN_SECONDS and getattr(runner, "user_count", 0) > 0:
             time.sleep(0.1)
 
     def _keep_looking(self, run: Run) -> None:

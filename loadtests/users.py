@@ -35,6 +35,9 @@ class Run:
     born: int = 0
     ready: int = 0
     gate: threading.Event = field(default_factory=threading.Event)
+    # Users who found the schedule empty, and their leave to give the episodes back, which is not measured.
+    finished: int = 0
+    may_leave: threading.Event = field(default_factory=threading.Event)
 
     def now(self) -> float:
         return time.perf_counter() - self.began
@@ -71,6 +74,8 @@ class ShiftUser(FastHttpUser):
     def take_turn(self) -> None:
         due = self.run_.schedule.take()
         if due is None:
+            self.run_.finished += 1
+            self.run_.may_leave.wait()
             self._leave()
             raise StopUser
         if (ahead := due - self.run_.now()) > 0:
