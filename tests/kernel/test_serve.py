@@ -61,7 +61,7 @@ class Running:
         )
 
     def await_health(self) -> None:
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 assert self.door.get("/health").status_code == 200
                 return
@@ -82,7 +82,7 @@ class Running:
         self.agent.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(10)
+        self.process.wait(60)
         self.log.close()
 
 
@@ -155,4 +155,4 @@ def test_a_port_in_use_is_named(running: Running, tmp_path: Path) -> None:
 def test_one_signal_stops_both_sockets(running: Running) -> None:
     running.process.send_signal(signal.SIGINT)
 
-    assert running.process.wait(10) == 0
+    assert running.process.wait(60) == 0
