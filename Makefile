@@ -43,6 +43,26 @@ check: $(READY) ## formatter, linter, types, import contracts
 load: worlds ## 60 s at 200 requests/s against the embedded stack, with consistency checks and a report
 	@$(BIN)/python -m loadtests run --shape constant
 
+.PHONY: load-compose
+load-compose: $(READY) ## ten minutes at 200 requests/s against the compose stack
+	@$(BIN)/python -m loadtests run --compose --seconds 600 --p99 50
+
+.PHONY: load-max
+load-max: worlds ## raise the load until it no longer holds: the knee
+	@$(BIN)/python -m loadtests max
+
+.PHONY: chaos
+chaos: worlds ## break one part at a time under load, and see what was lost
+	@$(BIN)/python -m loadtests chaos
+
+.PHONY: soak
+soak: worlds ## thirty minutes; memory must stay flat
+	@$(BIN)/python -m loadtests run --shape soak --seconds 1800 --growth 0.02
+
+.PHONY: bench-peers
+bench-peers: worlds ## side by side with OpenEnv's own server
+	@$(BIN)/python -m loadtests peers
+
 .PHONY: bench
 bench: worlds ## requests/s and CPU per request beside an empty endpoint; forks, resets, memory
 	@$(BIN)/python -m services.bench
@@ -61,7 +81,7 @@ redteam: worlds ## every cheat on every family, held to its cap, and every hones
 
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it
-	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers -q"
+	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers --import-mode=importlib -q"
 
 .PHONY: lock
 lock: $(READY) ## write requirements.lock anew from pyproject.toml
