@@ -1,0 +1,1 @@
+"""The desk's search language: read, planned, answered."""
