@@ -36,17 +36,17 @@ class Schedule:
         """How long the desk was open between two moments."""
         if end_ms <= start_ms:
             return 0
-        total, at = 0, self._week_of(start_ms)
-        while (opened := self._openings(at)) is not None and at <= self._week_of(end_ms):
-            total += sum(max(0, min(end, end_ms) - max(start, start_ms)) for start, end in opened)
-            at += 1
-        return total
+        return sum(
+            max(0, min(end, end_ms) - max(start, start_ms))
+            for week in range(self._week_of(start_ms), self._week_of(end_ms) + 1)
+            for start, end in _openings(self, week)
+        )
 
     def after_ms(self, start_ms: int, open_ms: int) -> int:
         """The moment at which the desk has been open for so long since `start_ms`."""
         left, first = open_ms, self._week_of(start_ms)
         for week in range(first, first + _FURTHEST_WEEKS):
-            for start, end in self._openings(week):
+            for start, end in _openings(self, week):
                 begun = max(start, start_ms)
                 if end <= begun:
                     continue
@@ -56,15 +56,12 @@ class Schedule:
         return start_ms + _FURTHEST_WEEKS * 7 * DAY_MS
 
     def is_open(self, at_ms: int) -> bool:
-        opened = self._openings(self._week_of(at_ms))
+        opened = _openings(self, self._week_of(at_ms))
         return any(start <= at_ms < end for start, end in opened)
 
     def _week_of(self, at_ms: int) -> int:
         """Weeks since 4 January 1970, a Sunday, by local time."""
         return (at_ms + self._offset_ms(at_ms) - 3 * DAY_MS) // (7 * DAY_MS)
-
-    def _openings(self, week: int) -> tuple[tuple[int, int], ...]:
-        return _openings(self, week)
 
     def _offset_ms(self, at_ms: int) -> int:
         summer = self.has_summer_time and is_summer(at_ms)

@@ -1,0 +1,329 @@
+"""Conditions as the rules write them, {field, operator, value}, and whether a ticket meets them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.desk.rules.office_hours import HOUR_MS, Schedule
+
+STATUSES = ("new", "open", "pending", "hold", "solved", "closed")
+PRIORITIES = ("low", "normal", "high", "urgent")
+TYPES = ("problem", "incident", "question", "task")
+SCORES = ("unoffered", "offered", "bad", "badwithcomment", "good", "goodwithcomment")
+ORDERED: Mapping[str, tuple[str, ...]] = {"status": STATUSES, "priority": PRIORITIES}
+_VIA = {"0": "web", "4": "mail", "5": "api", "8": "rule", "24": "mobile", "29": "chat"}
+_TRUE = ("true", "1", "yes")
+
+# Hours since a ticket's status became this, or since something was done to it.
+SINCE = {
+    "NEW": "new_at",
+    "OPEN": "open_at",
+    "PENDING": "pending_at",
+    "HOLD": "hold_at",
+    "SOLVED": "solved_at",
+    "CLOSED": "closed_at",
+    "created_at": "created_at",
+    "updated_at": "updated_at",
+    "assigned_at": "assigned_at",
+    "requester_updated_at": "requester_updated_at",
+    "assignee_updated_at": "assignee_updated_at",
+    "due_date": "due_at",
+    "sla_next_breach_at": "sla_breach_at",
+}
+UNTIL = {"until_due_date": "due_at", "until_sla_next_breach_at": "sla_breach_at"}
+TIMES = (*SINCE, *UNTIL)
+COUNTS = ("reopens", "replies", "agent_stations", "group_stations", "number_of_incidents")
+
+_EQUAL = ("is", "is_not")
+_COMPARED = (*_EQUAL, "less_than", "greater_than")
+_MOVED = ("changed", "not_changed", "value", "not_value", "value_previous", "not_value_previous")
+_WORDS = ("includes", "not_includes", "is", "is_not")
+_HOURS = (*("is", "less_than", "greater_than"), *("is_business_hours", "less_than_business_hours"))
+OPERATORS: Mapping[str, tuple[str, ...]] = {
+    "status": (*_COMPARED, *_MOVED),
+    "priority": (*_COMPARED, *_MOVED),
+    **dict.fromkeys(("type", "group_id", "assignee_id", "brand_id", "ticket_form_id"), (*_EQUAL, *_MOVED)),
+    **dict.fromkeys(("requester_id", "organization_id", "via_id", "current_via_id"), _EQUAL),
+    **dict.fromkeys(("role", "requester_role", "update_type", "comment_is_public", "in_business_hours"), _EQUAL),
+    "satisfaction_score": (*_COMPARED, *_MOVED),
+    "current_tags": ("includes", "not_includes"),
+    **dict.fromkeys(("subject_includes_word", "description_includes_word", "comment_includes_word"), _WORDS),
+    **dict.fromkeys(COUNTS, _COMPARED),
+    **dict.fromkeys(TIMES, (*_HOURS, "greater_than_business_hours")),
+}
+CUSTOM = "custom_fields_"
+CUSTOM_OPERATORS = (*_EQUAL, "present", "not_present", "includes", "not_includes")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that must be so."""
+
+    field: str
+    operator: str
+    value: Any = None
+
+    @property
+    def is_about_time(self) -> bool:
+        return self.field in SINCE or self.field in UNTIL
+
+    def spelt(self) -> dict[str, Any]:
+        return {"field": self.field, "operator": self.operator, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """All of some, and at least one of others where there are any."""
+
+    every: tuple[Condition, ...] = ()
+    some: tuple[Condition, ...] = ()
+
+    @classmethod
+    def of(cls, written: Mapping[str, Any]) -> "Conditions":
+        return cls(_read(written.get("all")), _read(written.get("any")))
+
+    def spelt(self) -> dict[str, Any]:
+        return {"all": [one.spelt() for one in self.every], "any": [one.spelt() for one in self.some]}
+
+
+def _read(written: Sequence[Mapping[str, Any]] | None) -> tuple[Condition, ...]:
+    return tuple(Condition(one["field"], one["operator"], one.get("value")) for one in written or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A ticket as conditions see it: now, before the update, and whatever came with it."""
+
+    ticket: Mapping[str, Any]
+    now_ms: int
+    schedule: Schedule
+    before: Mapping[str, Any] | None = None
+    is_update: bool = True
+    comment: Mapping[str, Any] | None = None
+    author: Mapping[str, Any] | None = None
+    requester_role: str = "end-user"
+    channel: str = "web"
+    # Whose desk it is, for `current_user`.
+    viewer_id: int | None = None
+    # Moments and counts that are not on the ticket itself, by the names of SINCE, UNTIL and COUNTS.
+    also: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def meets(subject: Subject, conditions: Conditions) -> bool:
+    if not all(holds(subject, one) for one in conditions.every):
+        return False
+    return not conditions.some or any(holds(subject, one) for one in conditions.some)
+
+
+def holds(subject: Subject, condition: Condition) -> bool:
+    name, operator, value = condition.field, condition.operator, condition.value
+    if condition.is_about_time:
+        return _hours(subject, name, operator, value)
+    if name in _SPECIAL:
+        return _SPECIAL[name](subject, operator, value)
+    if name.startswith(CUSTOM):
+        return _custom(subject, name.removeprefix(CUSTOM), operator, value)
+    if operator in _MOVED:
+        return _moved(subject, name, operator, value)
+    return _compared(name, subject.ticket.get(name), operator, _meant(subject, name, value))
+
+
+def same(held: Any, asked: Any) -> bool:
+    """Ids come as numbers and as texts; nothing is spelt as null, as an empty text or as a dash."""
+    return _spelt(held) == _spelt(asked)
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value in (None, "-", "none") else str(value)
+
+
+def rank(name: str, value: Any) -> int:
+    """Where a value stands in its order; one that is not set comes before all others."""
+    order = ORDERED[name]
+    return order.index(value) if value in order else -1
+
+
+def _compared(name: str, held: Any, operator: str, asked: Any) -> bool:
+    match operator:
+        case "is":
+            return same(held, asked)
+        case "is_not":
+            return not same(held, asked)
+        case "less_than":
+            return _place(name, held) < _place(name, asked)
+        case "greater_than":
+            return _place(name, held) > _place(name, asked)
+    return False
+
+
+def _place(name: str, value: Any) -> float:
+    if name in ORDERED:
+        return rank(name, value)
+    if name == "satisfaction_score":
+        return SCORES.index(value) if value in SCORES else -1
+    return number(value)
+
+
+def number(value: Any) -> float:
+    try:
+        return float(value or 0)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _moved(subject: Subject, name: str, operator: str, value: Any) -> bool:
+    if not subject.is_update:
+        return False
+    held = subject.ticket.get(name)
+    was = None if subject.before is None else subject.before.get(name)
+    changed, asked = not same(held, was), _meant(subject, name, value)
+    match operator.removeprefix("not_"):
+        case "changed":
+            found = changed
+        case "value":
+            found = changed and same(held, asked)
+        case _:
+            found = changed and same(was, asked)
+    return not found if operator.startswith("not_") else found
+
+
+def _meant(subject: Subject, name: str, value: Any) -> Any:
+    """`current_user` is whoever acts or looks; `requester_id` and `assignee_id` are those of the ticket."""
+    if value == "current_user":
+        return subject.viewer_id if subject.author is None else subject.author["id"]
+    if name.endswith("_id") and value in ("requester_id", "assignee_id", "current_groups"):
+        return subject.ticket.get(str(value))
+    return value
+
+
+def _hours(subject: Subject, name: str, operator: str, value: Any) -> bool:
+    until = name in UNTIL
+    at = subject.also.get((UNTIL if until else SINCE)[name])
+    if at is None:
+        return False
+    start, end = (subject.now_ms, at) if until else (at, subject.now_ms)
+    in_office = operator.endswith("_business_hours")
+    passed = subject.schedule.open_ms(start, end) if in_office and end > start else end - start
+    hours = passed // HOUR_MS
+    match operator.removesuffix("_business_hours"):
+        case "is":
+            return hours == int(number(value))
+        case "less_than":
+            return passed < number(value) * HOUR_MS
+    return passed > number(value) * HOUR_MS
+
+
+def _tags(subject: Subject, operator: str, value: Any) -> bool:
+    found = any(tag in subject.ticket["tags"] for tag in listed(value))
+    return found if operator == "includes" else not found
+
+
+def listed(value: Any) -> list[str]:
+    """Tags and words come as a list, or as a text with blanks or commas between them."""
+    parts = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
+    return [str(part).casefold() for part in parts]
+
+
+def _worded(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
+    def holds_words(subject: Subject, operator: str, value: Any) -> bool:
+        text = read(subject).casefold()
+        if operator in _EQUAL:
+            return (str(value or "").casefold() in text) == (operator == "is")
+        words = set("".join(letter if letter.isalnum() else " " for letter in text).split())
+        return any(word in words for word in listed(value)) == (operator == "includes")
+
+    return holds_words
+
+
+def _comment_is_public(subject: Subject, operator: str, value: Any) -> bool:
+    if subject.comment is None:
+        return False
+    if value == "not_relevant":
+        return operator == "is"
+    asked = value == "requester_can_see_comment" or _spelt(value) in _TRUE
+    return (bool(subject.comment["public"]) == asked) == (operator == "is")
+
+
+def _acting(subject: Subject, operator: str, value: Any) -> bool:
+    author = subject.author
+    return _role(author["role"] if author else None, author["id"] if author else None, subject, value) == (
+        operator == "is"
+    )
+
+
+def _requesting(subject: Subject, operator: str, value: Any) -> bool:
+    return _role(subject.requester_role, None, subject, value) == (operator == "is")
+
+
+def _role(role: str | None, user_id: int | None, subject: Subject, value: Any) -> bool:
+    match str(value).replace("_", "-"):
+        case "end-user":
+            return role == "end-user"
+        case "agent":
+            return role in ("agent", "admin")
+        case "admin":
+            return role == "admin"
+        case "requester-id" | "assignee-id":
+            return user_id is not None and user_id == subject.ticket.get(str(value))
+    return same(user_id, value)
+
+
+def _update_type(subject: Subject, operator: str, value: Any) -> bool:
+    kind = "Create" if subject.before is None else "Change"
+    return (kind == str(value).capitalize()) == (operator == "is")
+
+
+def _channel(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
+    def holds_channel(subject: Subject, operator: str, value: Any) -> bool:
+        return (read(subject) == channel(value)) == (operator == "is")
+
+    return holds_channel
+
+
+def channel(value: Any) -> str:
+    return _VIA.get(str(value), str(value))
+
+
+def _in_business_hours(subject: Subject, operator: str, value: Any) -> bool:
+    return (subject.schedule.is_open(subject.now_ms) == (_spelt(value) in _TRUE)) == (operator == "is")
+
+
+def _counted(name: str) -> Callable[[Subject, str, Any], bool]:
+    def holds_count(subject: Subject, operator: str, value: Any) -> bool:
+        return _compared(name, int(subject.also.get(name) or 0), operator, int(number(value)))
+
+    return holds_count
+
+
+def _custom(subject: Subject, key: str, operator: str, value: Any) -> bool:
+    held = next((one["value"] for one in subject.ticket["custom_fields"] if str(one["id"]) == key), None)
+    empty = held in (None, "", [], False)
+    match operator:
+        case "present":
+            return not empty
+        case "not_present":
+            return empty
+        case "includes" | "not_includes":
+            wanted = value if isinstance(value, list) else [value]
+            return any(same(held, one) for one in wanted) == (operator == "includes")
+    return same(held, value) == (operator == "is")
+
+
+_SPECIAL: Mapping[str, Callable[[Subject, str, Any], bool]] = {
+    "current_tags": _tags,
+    "subject_includes_word": _worded(lambda subject: subject.ticket["subject"] or ""),
+    "description_includes_word": _worded(
+        lambda subject: f"{subject.ticket['subject'] or ''}\n{subject.ticket['description'] or ''}"
+    ),
+    "comment_includes_word": _worded(lambda subject: subject.comment["body"] if subject.comment else ""),
+    "comment_is_public": _comment_is_public,
+    "role": _acting,
+    "requester_role": _requesting,
+    "update_type": _update_type,
+    "via_id": _channel(lambda subject: str(subject.ticket.get("channel"))),
+    "current_via_id": _channel(lambda subject: subject.channel),
+    "in_business_hours": _in_business_hours,
+    **{name: _counted(name) for name in COUNTS},
+}
