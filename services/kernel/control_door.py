@@ -4,7 +4,7 @@ import base64
 import hmac
 import secrets
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,6 +18,7 @@ from services.kernel.episodes import Episode, EpisodeExists, Episodes, Opening, 
 from services.kernel.product import Product
 from services.kernel.telemetry import Telemetry
 from services.kernel.template import TemplateTouched
+from services.kernel.visitors import Visit, Visitors
 
 
 class Strict(BaseModel):
@@ -78,6 +79,29 @@ class VerifyMessage(Strict):
     close: bool = False
 
 
+class VisitMessage(Strict):
+    """One request in the name of somebody who is not the agent."""
+
+    user: int
+    actor: Literal["customer", "colleague"] = "customer"
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    path: str
+    query: dict[str, str] = {}
+    body: dict[str, Any] | None = None
+
+
+class VisitsMessage(Strict):
+    """Several such requests, one after the other."""
+
+    visits: list[VisitMessage]
+
+
+class AskMessage(Strict):
+    """Questions alone: nothing but their answers comes back."""
+
+    checks: list[AskedCheck]
+
+
 class ControlDoor:
     """Lets in whoever holds the door's secret; everybody else learns nothing, not even which paths exist."""
 
@@ -106,6 +130,7 @@ class House:
         self.product = product
         self.episodes = episodes
         self.telemetry = telemetry
+        self._visitors = Visitors(product)
         # Tells a restarted process from the one that held the episodes.
         self.instance = secrets.token_hex(8)
         self.fatal: str | None = None
@@ -180,6 +205,27 @@ class House:
                 "changes": _changes(episode.world.changes(episode.planted)),
             }
             return {**looked, **self._farewell(episode)} if message.close else looked
+
+    async def ask(self, episode: Episode, message: AskMessage) -> dict[str, Any]:
+        async with episode.lock:
+            questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in message.checks]
+            findings = [_finding(await self._asked(episode, question)) for question in questions]
+            return {"findings": findings, "broken": episode.broken}
+
+    async def visit(self, episode: Episode, message: VisitsMessage) -> dict[str, Any]:
+        """What a visitor breaks is the house's failure, never the agent's."""
+        answers = []
+        async with episode.lock:
+            for one in message.visits:
+                visit = Visit(one.user, one.actor, one.method, one.path, one.query, one.body)
+                try:
+                    answer = await self._visitors.serve(episode.world, visit)
+                except Exception as error:
+                    episode.break_down(f"{type(error).__name__} while {one.actor} {one.user} used it: {error}")
+                    self.telemetry.broke(episode.id, episode.broken or "")
+                    raise
+                answers.append({"status": answer.status, "body": _text(answer.body)})
+            return {"answers": answers, "clock_ms": episode.world.clock.now_ms()}
 
     async def diff(self, episode: Episode) -> dict[str, Any]:
         async with episode.lock:
@@ -291,6 +337,14 @@ def create_control_door(house: House, token: str) -> ASGIApp:
     @api.post("/control/episodes/{episode_id}/verify")
     async def verify(episode_id: str, message: VerifyMessage) -> Response:
         return Json(await house.verify(house.episodes.by_id(episode_id), message))
+
+    @api.post("/control/episodes/{episode_id}/ask")
+    async def ask(episode_id: str, message: AskMessage) -> Response:
+        return Json(await house.ask(house.episodes.by_id(episode_id), message))
+
+    @api.post("/control/episodes/{episode_id}/visit")
+    async def visit(episode_id: str, message: VisitsMessage) -> Response:
+        return Json(await house.visit(house.episodes.by_id(episode_id), message))
 
     @api.get("/control/episodes/{episode_id}/diff")
     async def diff(episode_id: str) -> Response:

@@ -1,0 +1,101 @@
+"""Visitors: people other than the agent who use the same product in the same episode, such as the company's customers.
+
+They come through the harness's door and meet the product's own routes and rules, but cost the agent nothing: no step,
+no tick of the clock, no planned failure.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import Scope
+
+from services.kernel.answers import Answer
+from services.kernel.app import create_api
+from services.kernel.dispatch import Dispatch
+from services.kernel.errors import MalformedRequest, Refusal
+from services.kernel.product import Circumstance, Product
+from services.kernel.world import World
+
+CUSTOMER, COLLEAGUE = "customer", "colleague"
+# Where a product looks for who is asking, for as long as a visit lasts.
+ACTING_USER = "acting_user"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request in somebody's own name."""
+
+    user: int
+    actor: str
+    method: str
+    path: str
+    query: dict[str, str]
+    body: dict[str, Any] | None
+
+
+class Visitors:
+    """The product's routes as visitors reach them; made when the first one comes."""
+
+    def __init__(self, product: Product) -> None:
+        self._product = product
+        self._dispatch: Dispatch | None = None
+
+    async def serve(self, world: World, visit: Visit) -> Answer:
+        world.actor = visit.actor
+        world.beside[ACTING_USER] = visit.user
+        world.begin()
+        try:
+            answer, stands = await self._decide(world, visit)
+            if stands:
+                world.keep()
+            else:
+                world.undo()
+        except BaseException:
+            world.undo()
+            raise
+        finally:
+            world.actor = "house"
+            world.beside.pop(ACTING_USER, None)
+        return answer
+
+    async def _decide(self, world: World, visit: Visit) -> tuple[Answer, bool]:
+        scope, body = _scope(world, visit)
+        try:
+            answer = await self._served().answer(scope, body)
+            return answer, answer.status < 400
+        except (RequestValidationError, HTTPException) as error:
+            return self._product.render(MalformedRequest(str(error)), scope["circumstance"]), False
+        except Refusal as refusal:
+            return self._product.render(refusal, scope["circumstance"]), refusal.stands
+
+    def _served(self) -> Dispatch:
+        if self._dispatch is None:
+            self._dispatch = Dispatch(create_api(self._product), self._product.encoding)
+        return self._dispatch
+
+
+def _scope(world: World, visit: Visit) -> tuple[Scope, bytes]:
+    body = b"" if visit.body is None else orjson.dumps(visit.body)
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": visit.method,
+        "path": visit.path,
+        "raw_path": visit.path.encode(),
+        "query_string": urlencode(visit.query).encode(),
+        "root_path": "",
+        "headers": headers,
+        "client": None,
+        "server": ("localhost", 80),
+        "extensions": {},
+        "world": world,
+        "circumstance": Circumstance(world.request, visit.method, visit.path, world.clock.now_ms()),
+        ACTING_USER: visit.user,
+    }, body
