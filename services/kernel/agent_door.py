@@ -52,7 +52,7 @@ class AgentDoor:
     def __init__(self, api: FastAPI, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
         self._api = api
         self._document: Answer | None = None
-        self._dispatch = Dispatch(api, episodes.product.encoding)
+        self._dispatch = Dispatch(api, episodes.product.encoding, episodes.product.suffix)
         self._episodes = episodes
         self._product = episodes.product
         self._telemetry = telemetry

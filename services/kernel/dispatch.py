@@ -145,9 +145,10 @@ class Node:
 class Dispatch:
     """Every route of one FastAPI app, found by its segments."""
 
-    def __init__(self, api: FastAPI, encoding: Encoding = JSON) -> None:
+    def __init__(self, api: FastAPI, encoding: Encoding = JSON, suffix: str = "") -> None:
         self._api = api
         self._encoding = encoding
+        self._suffix = suffix
         self._root = Node()
         for route in _flat(api.routes):
             if isinstance(route, APIRoute):
@@ -155,7 +156,7 @@ class Dispatch:
 
     async def answer(self, scope: Scope, body: bytes) -> Answer:
         taken: list[str] = []
-        node = self._root.find(_segments(scope), 0, taken)
+        node = self._root.find(self._wanted(scope), 0, taken)
         if node is None:
             raise NoSuchRoute
         if scope["method"] not in node.served:
@@ -164,6 +165,12 @@ class Dispatch:
         scope["route"] = route
         scope["path_params"] = dict(zip(names, taken, strict=True))
         return await serve(scope, body)
+
+    def _wanted(self, scope: Scope) -> list[str]:
+        segments = _segments(scope)
+        if self._suffix and segments[-1].endswith(self._suffix):
+            segments[-1] = segments[-1][: -len(self._suffix)]
+        return segments
 
     def _add(self, route: APIRoute) -> None:
         node, names = self._root, []

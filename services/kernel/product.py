@@ -106,6 +106,8 @@ class Product:
     body_limit: int = MIB
     # How clients write bodies and query strings.
     encoding: Encoding = JSON
+    # What clients may append to any path, such as .json; routes are declared without it.
+    suffix: str = ""
     # Headers that go with an Idempotency-Key, and which answers below 500 a key stands for.
     keyed: Callable[[Keyed], Mapping[str, str]] = _keyed_like_any
     keeps: Callable[[Answer], bool] = _keep_all
