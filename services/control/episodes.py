@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from dayshift.wire import (
@@ -23,6 +24,8 @@ from pydantic import JsonValue
 from fixtures.tasks.family import Instance
 from fixtures.tasks.registry import UnknownTask, family
 from services.control import entries, outward
+from services.control.customers.people import Outcome
+from services.control.customers.shift import Shift
 from services.control.ledger import Ending, Ledger, Recorded
 from services.control.live import HOUR_MS, DoorFailed, HouseBroke, Live, Owner, broken_in, seen_by, steps_of
 from services.control.planting import Soil
@@ -81,6 +84,7 @@ class Episodes:
             for product, planted in plot.planted.items()
         }
         live = Live(secrets.token_hex(12), request, plot, owners, self._now())
+        live.shift = _shift(live)
         self._live[live.id] = live
         credentials = {name: self._replicas.products[name].mint(secrets.token_hex(20)) for name in owners}
         try:
@@ -109,7 +113,7 @@ class Episodes:
             self._require_open(live)
             by_ms = round(hours * HOUR_MS)
             _afford(live, by_ms)
-            said = await _asked(live.advance(by_ms))
+            said = await _asked(live.pass_time(by_ms))
             live.waited_ms += by_ms
         clock = iso(max(one["clock_ms"] for one in said.values()))
         return Waited(clock=clock, visible={product: one["changes"] for product, one in said.items()})
@@ -217,18 +221,21 @@ class Episodes:
             questions[asked.product]["checks"].append({"name": asked.check, "arguments": dict(asked.arguments)})
         try:
             if len(live.owners) > 1 or live.plot.settling_hours:
-                await live.advance(live.plot.settling_hours * HOUR_MS)
+                await live.pass_time(live.plot.settling_hours * HOUR_MS)
+            outcomes = [] if live.shift is None else await live.shift.outcomes(live)
             said = await live.tell_all("/verify", questions)
         except HouseBroke as broke:
             return entries.unjudged(live, str(broke), await live.close_quietly(), ours=True)
         cause = broken_in(said)
         if cause is not None:
             return entries.unjudged(live, cause, said, ours=True)
-        return self._scored(live, said, answer)
+        return self._scored(live, said, answer, outcomes)
 
-    def _scored(self, live: Live, said: dict[str, dict[str, Any]], answer: JsonValue) -> Ending:
+    def _scored(
+        self, live: Live, said: dict[str, dict[str, Any]], answer: JsonValue, outcomes: list[Outcome]
+    ) -> Ending:
         assert live.plot.instance is not None, "free play is not judged"
-        reckoned = reckon(live.plot.instance, seen_by(said), answer)
+        reckoned = reckon(live.plot.instance, replace(seen_by(said), customers=outcomes), answer)
         return entries.judged(live, reckoned, said)
 
     async def _settle(self, live: Live, ending: Ending) -> Verdict:
@@ -299,6 +306,13 @@ def _edits(instance: Instance, product: str) -> list[dict[str, Any]]:
         for edit in instance.meanwhile
         if edit.product == product
     ]
+
+
+def _shift(live: Live) -> Shift | None:
+    instance = live.plot.instance
+    if instance is None or not (instance.customers or instance.colleagues):
+        return None
+    return Shift(instance, live.request.seed, live.plot.clock_ms)
 
 
 def _family(task: str | None) -> Any:

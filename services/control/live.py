@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dayshift.wire import InjectedFault, OpenRequest
 
@@ -13,6 +13,9 @@ from services.control.planting import Plot
 from services.control.verdicts import Seen
 from services.kernel.clock import iso
 from services.kernel.registry import Replica
+
+if TYPE_CHECKING:
+    from services.control.customers.shift import Shift
 
 DoorFailed = (Unreachable, Silent, Refused)
 HOUR_MS = 3_600_000
@@ -46,6 +49,8 @@ class Live:
     # Judged or ended, but not yet in the ledger: nothing but the writing may happen to it any more.
     ending: Ending | None = None
     leased: bool = True
+    # The people who act when time passes, where the task has any.
+    shift: "Shift | None" = None
 
     @property
     def path(self) -> str:
@@ -62,8 +67,17 @@ class Live:
     async def advance(self, by_ms: int) -> dict[str, dict[str, Any]]:
         """Every clock to the latest of all and on from there: products never disagree about the time after it."""
         states = await self.ask_all()
-        to_ms = max(state["clock_ms"] for state in states.values()) + by_ms
+        return await self.advance_to(max(state["clock_ms"] for state in states.values()) + by_ms)
+
+    async def advance_to(self, to_ms: int) -> dict[str, dict[str, Any]]:
         return await self.tell_all("/advance", {name: {"to_ms": to_ms} for name in self.owners})
+
+    async def pass_time(self, by_ms: int) -> dict[str, dict[str, Any]]:
+        """Time for everybody: what falls due happens in order, and whoever has something to do does it."""
+        return await (self.advance(by_ms) if self.shift is None else self.shift.pass_time(self, by_ms))
+
+    async def tell(self, product: str, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        return (await self._together({product: self.owners[product].door.post(self.path + path, message)}))[product]
 
     async def close_quietly(self, without: str = "") -> dict[str, dict[str, Any]]:
         """Close what still can be closed, and return the farewells that came."""

@@ -1,0 +1,1 @@
+"""Customers: scripted people who use the desk as end users do, and judge by where their problem lives."""

@@ -1,0 +1,81 @@
+"""Shift: the people of one episode, and time that passes among them: whatever falls due happens in its order."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fixtures.tasks.family import Asked, Instance
+from services.control.customers.mind import HOUR_MS
+from services.control.customers.people import Approver, Outcome, Patron, Person, Visit
+from services.control.live import Live
+
+DESK = "desk"
+# What products do by themselves (automations, jobs, renewals) is noticed no later than this.
+_LOOK_EVERY_MS = 24 * HOUR_MS
+
+
+class Shift:
+    """Customers and colleagues, in the order of the task."""
+
+    def __init__(self, instance: Instance, seed: int, start_ms: int) -> None:
+        self.patrons = tuple(Patron(one, seed, start_ms) for one in instance.customers)
+        self._people: tuple[Person, ...] = (*self.patrons, *map(Approver, instance.colleagues))
+        self._looked_at: dict[str, int] | None = None
+        self._due: list[tuple[int, Person]] = []
+
+    async def pass_time(self, live: Live, by_ms: int) -> dict[str, dict[str, Any]]:
+        """Every clock from one turn to the next, until all of it has passed and nobody has anything left to do."""
+        around = _Around(live)
+        before = await live.ask_all()
+        now = max(state["clock_ms"] for state in before.values())
+        end = now + by_ms
+        states = await live.advance_to(now)
+        while True:
+            first = await self._first(around, states)
+            at = min(end, now + _LOOK_EVERY_MS, end if first is None else first[0])
+            if at > now:
+                now = at
+                states = await live.advance_to(now)
+                first = await self._first(around, states)
+            if first is not None and first[0] <= now:
+                # One at a time: what somebody does may change everybody else's mind.
+                await first[1].act(around)
+                states = await live.ask_all()
+            elif now >= end:
+                return {
+                    name: {**one, "changes": one["revision"] - before[name]["revision"]} for name, one in states.items()
+                }
+
+    async def outcomes(self, live: Live) -> list[Outcome]:
+        around = _Around(live)
+        return [await patron.outcome(around) for patron in self.patrons]
+
+    async def _first(self, around: "_Around", states: Mapping[str, Mapping[str, Any]]) -> tuple[int, Person] | None:
+        """Whoever is due first. While no product has changed, nobody changes their mind."""
+        revisions = {name: int(one["revision"]) for name, one in states.items()}
+        if revisions != self._looked_at:
+            looked = [(await person.look(around), person) for person in self._people]
+            self._due = [(at, person) for at, person in looked if at is not None]
+            self._looked_at = revisions
+        return min(self._due, key=lambda turn: turn[0], default=None)
+
+
+class _Around:
+    """The products of one episode as its people reach them."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    async def visit(self, visits: Sequence[Visit]) -> list[Mapping[str, Any]]:
+        said = await self._live.tell(DESK, "/visit", {"visits": list(visits)})
+        answers: list[Mapping[str, Any]] = said["answers"]
+        return answers
+
+    async def is_so(self, asked: Sequence[Asked]) -> bool:
+        by_product: dict[str, list[dict[str, Any]]] = {}
+        for one in asked:
+            by_product.setdefault(one.product, []).append({"name": one.check, "arguments": dict(one.arguments)})
+        for product, checks in by_product.items():
+            said = await self._live.tell(product, "/ask", {"checks": checks})
+            if not all(found["held"] for found in said["findings"]):
+                return False
+        return True
