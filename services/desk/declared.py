@@ -1,0 +1,58 @@
+"""The support desk, declared."""
+
+from collections.abc import Mapping
+
+from services.desk.checks import checks
+from services.desk.errors import render
+from services.desk.operations.due import advance, ticked
+from services.desk.routes import router
+from services.desk.tables import schema
+from services.kernel.credentials import basic_password, bearer
+from services.kernel.product import BenchCall, Product
+from services.kernel.world import World
+
+_MOST_A_MINUTE = 700
+MIB = 1 << 20
+_TICKETS = "SELECT id FROM tickets WHERE deleted_at IS NULL"
+_OPEN = "SELECT id FROM tickets WHERE deleted_at IS NULL AND status_rank < 4"
+
+
+def headers(world: World) -> Mapping[str, str]:
+    """What is left of this minute: every request takes a second of the desk's time."""
+    second = world.clock.now_ms() // 1000 % 60
+    left, reset = str(_MOST_A_MINUTE - 1 - second), str(60 - second)
+    return {
+        "X-Rate-Limit": str(_MOST_A_MINUTE),
+        "X-Rate-Limit-Remaining": left,
+        "ratelimit-limit": str(_MOST_A_MINUTE),
+        "ratelimit-remaining": left,
+        "ratelimit-reset": reset,
+    }
+
+
+product = Product(
+    name="desk",
+    title="Support Desk API",
+    version="2.0",
+    port=8702,
+    schema=schema,
+    router=router,
+    render=render,
+    checks=checks,
+    mint=lambda secret: f"zd_{secret}",
+    forms=(bearer, basic_password),
+    advance=advance,
+    ticked=ticked,
+    headers=headers,
+    suffix=".json",
+    body_limit=6 * MIB,
+    snippet="curl -s -H 'Authorization: Bearer {token}' '{base}/api/v2/tickets.json?page[size]=3'",
+    bench={
+        "ticket by id": BenchCall("GET", "/api/v2/tickets/{id}.json", ids=_TICKETS),
+        "list of 25 tickets": BenchCall("GET", "/api/v2/tickets.json?page[size]=25"),
+        "comments of a ticket": BenchCall("GET", "/api/v2/tickets/{id}/comments.json", ids=_TICKETS),
+        "reply": BenchCall(
+            "PUT", "/api/v2/tickets/{id}.json", {"ticket": {"comment": {"body": "Reply number {n}"}}}, _OPEN
+        ),
+    },
+)

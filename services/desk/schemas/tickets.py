@@ -1,0 +1,210 @@
+"""Tickets, comments and audits."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from services.desk.schemas.base import Answered, Given, Id, Included, Long, Moment, Paged, PageOut, Short, Tags
+
+Status = Literal["new", "open", "pending", "hold", "solved", "closed"]
+Priority = Literal["low", "normal", "high", "urgent"]
+TicketType = Literal["problem", "incident", "question", "task"]
+
+
+class CommentIn(Given):
+    """Something said on a ticket; public unless `public` is false."""
+
+    body: Annotated[Long | None, Field(description="Plain text; HTML in it is stripped")] = None
+    html_body: Annotated[Long | None, Field(description="HTML, instead of body")] = None
+    public: Annotated[bool | None, Field(description="false makes an internal note that the requester never sees")] = (
+        None
+    )
+    author_id: Annotated[Id | None, Field(description="A colleague in whose name it is said; yourself if left out")] = (
+        None
+    )
+    uploads: Annotated[
+        list[Short] | Short | None, Field(description="Tokens of uploads to attach; see desk.uploads.create")
+    ] = None
+
+
+class PersonIn(Given):
+    """Somebody by name and address."""
+
+    name: Short | None = None
+    email: Short | None = None
+
+
+class CustomValueIn(Given):
+    """A value of a custom field."""
+
+    id: Id
+    value: Any = None
+
+
+class CopyIn(Given):
+    """Somebody to put in copy, or to take out of it."""
+
+    user_id: Id | None = None
+    user_email: Short | None = None
+    action: Literal["put", "delete"] | None = None
+
+
+class TicketChange(Given):
+    """What of a ticket can change; what is left out stays."""
+
+    subject: Annotated[Short | None, Field(description="What it is about, in one line")] = None
+    comment: Annotated[CommentIn | None, Field(description="A reply, or a note if public is false")] = None
+    status: Annotated[
+        Status | None,
+        Field(description="solved needs an assignee; closed is set by the system some days after solved"),
+    ] = None
+    priority: Annotated[Priority | None, Field(description="Cannot be unset once it is set")] = None
+    type: Annotated[TicketType | None, Field(description="incident for a ticket with a problem_id")] = None
+    assignee_id: Annotated[Id | None, Field(description="The agent who works on it; opens a new ticket")] = None
+    assignee_email: Annotated[Short | None, Field(description="The agent by address instead of by id")] = None
+    group_id: Annotated[Id | None, Field(description="The group that works on it")] = None
+    requester_id: Annotated[Id | None, Field(description="Who asked for help")] = None
+    requester: Annotated[
+        PersonIn | Short | None, Field(description="The requester by name and email; made if not known yet")
+    ] = None
+    organization_id: Annotated[Id | None, Field(description="One of the requester's organizations")] = None
+    tags: Annotated[Tags | None, Field(description="Replaces all tags")] = None
+    custom_fields: Annotated[
+        list[CustomValueIn] | None, Field(max_length=200, description="Values by field id; see desk.ticket_fields.list")
+    ] = None
+    external_id: Short | None = None
+    problem_id: Annotated[Id | None, Field(description="The problem ticket that this incident belongs to")] = None
+    due_at: Annotated[Moment | None, Field(description="When a task is due, such as 2026-11-20T12:00:00Z")] = None
+    email_ccs: Annotated[list[CopyIn] | None, Field(max_length=48)] = None
+    followers: Annotated[list[CopyIn] | None, Field(max_length=48)] = None
+    collaborator_ids: Annotated[list[Id] | None, Field(max_length=48)] = None
+    additional_collaborators: Annotated[list[PersonIn | Id | Short] | None, Field(max_length=48)] = None
+    brand_id: Id | None = None
+    ticket_form_id: Id | None = None
+    custom_status_id: Id | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class TicketIn(TicketChange):
+    """A new ticket; it needs a comment, which becomes its description."""
+
+    description: Annotated[Long | None, Field(description="The first comment, where none is given")] = None
+    submitter_id: Id | None = None
+    via_followup_source_id: Annotated[Id | None, Field(description="The closed ticket that this one follows up")] = None
+
+
+class TicketUpdate(TicketChange):
+    """A change of one ticket."""
+
+    safe_update: Annotated[
+        bool | None, Field(description="Refuse with 409 if the ticket was changed since updated_stamp")
+    ] = None
+    updated_stamp: Annotated[Moment | None, Field(description="updated_at of the ticket as you read it")] = None
+    additional_tags: Annotated[Tags | None, Field(description="Tags to add")] = None
+    remove_tags: Annotated[Tags | None, Field(description="Tags to take off")] = None
+
+
+class TicketCreate(Given):
+    """A new ticket."""
+
+    ticket: TicketIn
+
+
+class TicketPut(Given):
+    """A change of a ticket."""
+
+    ticket: TicketUpdate
+
+
+class TicketList(Paged):
+    """Which tickets."""
+
+    external_id: Annotated[Short | None, Field(description="Only tickets with this external id")] = None
+
+
+class TicketMany(Included):
+    """Tickets by their ids."""
+
+    ids: Annotated[str, Field(max_length=2000, description="Up to 100 ids, separated by commas")]
+
+
+class TicketOut(Answered):
+    """A ticket."""
+
+    id: int
+    url: str
+    subject: str | None
+    description: str | None
+    status: Status | Literal["deleted"]
+    priority: Priority | None
+    type: TicketType | None
+    requester_id: int
+    submitter_id: int | None
+    assignee_id: int | None
+    group_id: int | None
+    organization_id: int | None
+    problem_id: int | None
+    tags: list[str]
+    custom_fields: list[dict[str, Any]]
+    via: dict[str, Any]
+    satisfaction_rating: dict[str, Any]
+    followup_ids: list[int]
+    created_at: str
+    updated_at: str
+
+
+class CommentOut(Answered):
+    """Something said on a ticket."""
+
+    id: int
+    author_id: int
+    body: str
+    html_body: str
+    plain_body: str
+    public: bool
+    attachments: list[dict[str, Any]]
+    audit_id: int
+    created_at: str
+
+
+class AuditOut(Answered):
+    """What was said and changed at one time."""
+
+    id: int
+    ticket_id: int
+    author_id: int
+    created_at: str
+    via: dict[str, Any]
+    metadata: dict[str, Any]
+    events: list[dict[str, Any]]
+
+
+class TicketShown(Answered):
+    """One ticket, with what was asked to be sent along."""
+
+    ticket: TicketOut
+
+
+class TicketWritten(Answered):
+    """A ticket as it stands now, and the audit of this change."""
+
+    ticket: TicketOut
+    audit: AuditOut | None
+
+
+class TicketsOut(PageOut):
+    """Some tickets."""
+
+    tickets: list[TicketOut]
+
+
+class CommentsOut(PageOut):
+    """Some comments."""
+
+    comments: list[CommentOut]
+
+
+class AuditsOut(PageOut):
+    """Some audits."""
+
+    audits: list[AuditOut]
