@@ -145,6 +145,18 @@ class World:
             self._fork.undo("past")
 
     @contextmanager
+    def attempted(self) -> Iterator[None]:
+        """One of several things to do: where it raises, nothing of it is kept, and what went before stays."""
+        before = self.revision, self.ids.snapshot()
+        try:
+            with self._fork.atomically("attempted"):
+                yield
+        except BaseException:
+            self.revision, ids = before
+            self.ids.restore(ids)
+            raise
+
+    @contextmanager
     def imagined(self) -> Iterator[None]:
         """What would happen if: rows, ids and time are as before when it ends."""
         before = self.revision, self.ids.snapshot(), self.clock.now_ms()
