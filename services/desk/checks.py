@@ -29,7 +29,7 @@ class TicketIs(Check):
     """The ticket is there and its fields read so; a list of values means any of them."""
 
     ticket: int
-    values: dict[str, str | int | bool | None | list[str]]
+    values: dict[str, str | int | bool | list[str] | None]
 
     def ask(self, world: World) -> Finding:
         body = _ticket(world, self.ticket)
@@ -66,7 +66,7 @@ class HandedOver(Check):
     ticket: int
     group: int
     says: Sayings
-    kinds: list[str] = []
+    kinds: tuple[str, ...] = ()
 
     def ask(self, world: World) -> Finding:
         body = _ticket(world, self.ticket)
