@@ -1,7 +1,7 @@
 """Conditions as the rules write them, {field, operator, value}, and whether a ticket meets them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from services.desk.rules.office_hours import HOUR_MS, Schedule
@@ -103,10 +103,11 @@ class Subject:
     author: Mapping[str, Any] | None = None
     requester_role: str = "end-user"
     channel: str = "web"
-    # Whose desk it is, for `current_user`.
+    # Whose desk it is, for `current_user` and `current_groups`.
     viewer_id: int | None = None
+    viewer_groups: tuple[int, ...] = ()
     # Moments and counts that are not on the ticket itself, by the names of SINCE, UNTIL and COUNTS.
-    also: Mapping[str, int | None] = field(default_factory=dict)
+    also: Callable[[str], int | None] = lambda _: None
 
 
 def meets(subject: Subject, conditions: Conditions) -> bool:
@@ -125,7 +126,18 @@ def holds(subject: Subject, condition: Condition) -> bool:
         return _custom(subject, name.removeprefix(CUSTOM), operator, value)
     if operator in _MOVED:
         return _moved(subject, name, operator, value)
-    return _compared(name, subject.ticket.get(name), operator, _meant(subject, name, value))
+    if value == "current_groups":
+        return (held_by(subject.ticket, name) in subject.viewer_groups) == (operator == "is")
+    return _compared(name, held_by(subject.ticket, name), operator, _meant(subject, name, value))
+
+
+def held_by(ticket: Mapping[str, Any], name: str) -> Any:
+    """A field of a ticket by the name that rules give it."""
+    if name != "satisfaction_score":
+        return ticket.get(name)
+    rating = ticket.get("satisfaction_rating") or {}
+    score = rating.get("score", "unoffered")
+    return f"{score}withcomment" if score in ("good", "bad") and rating.get("comment") else score
 
 
 def same(held: Any, asked: Any) -> bool:
@@ -176,8 +188,8 @@ def number(value: Any) -> float:
 def _moved(subject: Subject, name: str, operator: str, value: Any) -> bool:
     if not subject.is_update:
         return False
-    held = subject.ticket.get(name)
-    was = None if subject.before is None else subject.before.get(name)
+    held = held_by(subject.ticket, name)
+    was = None if subject.before is None else held_by(subject.before, name)
     changed, asked = not same(held, was), _meant(subject, name, value)
     match operator.removeprefix("not_"):
         case "changed":
@@ -193,14 +205,14 @@ def _meant(subject: Subject, name: str, value: Any) -> Any:
     """`current_user` is whoever acts or looks; `requester_id` and `assignee_id` are those of the ticket."""
     if value == "current_user":
         return subject.viewer_id if subject.author is None else subject.author["id"]
-    if name.endswith("_id") and value in ("requester_id", "assignee_id", "current_groups"):
+    if name.endswith("_id") and value in ("requester_id", "assignee_id"):
         return subject.ticket.get(str(value))
     return value
 
 
 def _hours(subject: Subject, name: str, operator: str, value: Any) -> bool:
     until = name in UNTIL
-    at = subject.also.get((UNTIL if until else SINCE)[name])
+    at = subject.also((UNTIL if until else SINCE)[name])
     if at is None:
         return False
     start, end = (subject.now_ms, at) if until else (at, subject.now_ms)
@@ -292,13 +304,13 @@ def _in_business_hours(subject: Subject, operator: str, value: Any) -> bool:
 
 def _counted(name: str) -> Callable[[Subject, str, Any], bool]:
     def holds_count(subject: Subject, operator: str, value: Any) -> bool:
-        return _compared(name, int(subject.also.get(name) or 0), operator, int(number(value)))
+        return _compared(name, int(subject.also(name) or 0), operator, int(number(value)))
 
     return holds_count
 
 
 def _custom(subject: Subject, key: str, operator: str, value: Any) -> bool:
-    held = next((one["value"] for one in subject.ticket["custom_fields"] if str(one["id"]) == key), None)
+    held = subject.ticket["custom_fields"].get(key)
     empty = held in (None, "", [], False)
     match operator:
         case "present":
@@ -322,7 +334,7 @@ _SPECIAL: Mapping[str, Callable[[Subject, str, Any], bool]] = {
     "role": _acting,
     "requester_role": _requesting,
     "update_type": _update_type,
-    "via_id": _channel(lambda subject: str(subject.ticket.get("channel"))),
+    "via_id": _channel(lambda subject: str((subject.ticket.get("via") or {}).get("channel"))),
     "current_via_id": _channel(lambda subject: subject.channel),
     "in_business_hours": _in_business_hours,
     **{name: _counted(name) for name in COUNTS},
