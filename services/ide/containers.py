@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+import socket
 import struct
 import threading
 import zipfile
@@ -63,9 +64,10 @@ class Containers:
 
     async def check(self) -> None:
         try:
+            _knock(os.environ)
             self._engine = await asyncio.to_thread(docker.from_env)
             await asyncio.to_thread(self._engine.images.get, self._image)
-        except DockerException as error:
+        except (OSError, DockerException) as error:
             await self.close()
             raise NoIsolation(f"no Docker engine with the image {self._image!r} answers: {error}") from error
         try:
@@ -223,12 +225,20 @@ def _packed() -> str:
 
 def engine_answers() -> bool:
     """Whether there is an engine to speak of."""
-    if not os.environ.get("DOCKER_HOST") and not Path("/var/run/docker.sock").exists():
-        return False
     try:
+        _knock(os.environ)
         engine = docker.from_env()
         answered = bool(engine.ping())
         engine.close()
-    except DockerException:
+    except (OSError, DockerException):
         return False
     return answered
+
+
+def _knock(environment: Mapping[str, str]) -> None:
+    """Raises OSError where nobody listens; the SDK would leave its socket open behind it."""
+    host = environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.settimeout(_START_SECONDS)
+            door.connect(host.removeprefix("unix://"))

@@ -110,6 +110,10 @@ class Bubblewrap:
             wire = SocketWire(process, sandbox)
             await asyncio.get_running_loop().create_connection(lambda: wire, sock=ours)
             await self._awaited(sandbox, last_words)
+        except BaseException:
+            ours.close()
+            hands.close()
+            raise
         finally:
             os.close(last_words)
         return sandbox

@@ -164,7 +164,7 @@ def test_the_report_adds_up(folder: Path) -> None:
     means = {row.policy: row.mean_reward for row in summary.rows}
     assert means["diligent"] > means["careless"] > means["do_nothing"] == 0.0
     assert summary.mean_reward == fmean(one.reward for one in load(folder))
-    assert summary.components["RecordHasValues"] == (8 / 12, 12)
+    assert summary.components["RecordReads"] == (8 / 12, 12)
     assert summary.failure_rate == 1 / 13 > 0.05
     assert "7.69% (1 of 13), ABOVE the 5% line" in text
     assert not summary.trustworthy
