@@ -44,7 +44,7 @@ def equal(**values: Any) -> Where:
 def among(column: str, values: Iterable[Any]) -> Where:
     """However many values: one parameter, one statement."""
     written = orjson.dumps(list(values)).decode()
-    return Where(f"{column} IN (SELECT value FROM json_each(:among_{column}))", {f"among_{column}": written})
+    return Where(f"{column} IN (SELECT value FROM json_each(:among_{column}))", {f"among_{column}": written})  # noqa: S608 - our own names
 
 
 def compared(column: str, comparison: str, value: Any) -> Where:
@@ -109,11 +109,12 @@ def page(world: World, table: sa.Table, paging: Paging, where: Where = EVERYTHIN
     return _cursored(world, table, paging, where, order)
 
 
-def every(world: World, table: sa.Table, where: Where = EVERYTHING, order: Order | None = None) -> list[Row]:
-    """All that match, for our own use."""
-    order = order or Order()
-    sql = f"SELECT {_COLUMNS} FROM {table.name} WHERE {where.sql} {_ordered(order)}"  # noqa: S608 - our own names
-    return read(world, sql, where.parameters)
+def every(
+    world: World, table: sa.Table, where: Where = EVERYTHING, order: Order | None = None, most: int = -1
+) -> list[Row]:
+    """All that match, or the first so many, for our own use."""
+    sql = f"SELECT {_COLUMNS} FROM {table.name} WHERE {where.sql} {_ordered(order or Order())} LIMIT :most"  # noqa: S608 - our own names
+    return read(world, sql, {**where.parameters, "most": most})
 
 
 def count(world: World, table: sa.Table, where: Where = EVERYTHING) -> int:

@@ -88,7 +88,7 @@ def paging(asked: Paged) -> Paging:
 
 
 def order(asked: Paged, columns: dict[str, str], first: Order | None = None) -> Order:
-    """`sort=-updated_at` with cursors, `sort_by` and `sort_order` with page numbers; `columns` by the vendor's names."""
+    """`sort=-updated_at` with cursors, `sort_by` and `sort_order` with numbers; `columns` by the vendor's names."""
     if asked.sort is not None:
         name = asked.sort.removeprefix("-")
         if name not in columns:

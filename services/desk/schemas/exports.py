@@ -1,0 +1,122 @@
+"""Exports, settings and uploads."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from services.desk.schemas.base import Answered, Cursor, Epoch, Included, PageOut, Short
+from services.desk.schemas.people import OrganizationOut, UserOut
+from services.desk.schemas.tickets import TicketOut
+
+
+class CursorAsked(Included):
+    """From a time, or on from a cursor."""
+
+    start_time: Annotated[Epoch | None, Field(description="Seconds since 1970, more than a minute ago")] = None
+    cursor: Annotated[Cursor | None, Field(description="after_cursor of the last page, instead of start_time")] = None
+    per_page: Annotated[int | None, Field(ge=1, le=1000)] = None
+
+
+class TimeAsked(Included):
+    """From a time."""
+
+    start_time: Annotated[Epoch, Field(description="Seconds since 1970, more than a minute ago")]
+    per_page: Annotated[int | None, Field(ge=1, le=1000)] = None
+
+
+class CursorOut(Answered):
+    """Where a stream by cursor stands."""
+
+    after_url: str | None
+    after_cursor: str | None
+    before_url: str | None
+    before_cursor: str | None
+    end_of_stream: bool
+
+
+class TicketStream(CursorOut):
+    """Tickets in the order in which they last changed; deleted ones are among them."""
+
+    tickets: list[TicketOut]
+
+
+class UserStream(CursorOut):
+    """Users in the order in which they last changed."""
+
+    users: list[UserOut]
+
+
+class TimeOut(Answered):
+    """Where a stream by time stands."""
+
+    count: int
+    end_time: int | None
+    next_page: str | None
+    end_of_stream: bool
+
+
+class TicketsSince(TimeOut):
+    """Tickets that changed since a time."""
+
+    tickets: list[TicketOut]
+
+
+class UsersSince(TimeOut):
+    """Users who changed since a time."""
+
+    users: list[UserOut]
+
+
+class OrganizationsSince(TimeOut):
+    """Organizations that changed since a time."""
+
+    organizations: list[OrganizationOut]
+
+
+class EventsSince(TimeOut):
+    """What happened to tickets since a time."""
+
+    ticket_events: list[dict[str, Any]]
+
+
+class MetricEventsSince(TimeOut):
+    """What the clocks of tickets did since a time: started, paused, met, missed."""
+
+    ticket_metric_events: list[dict[str, Any]]
+
+
+class Settings(PageOut):
+    """A list of settings, under the name of what was asked for."""
+
+
+class TicketFieldShown(Answered):
+    """One field of tickets."""
+
+    ticket_field: dict[str, Any]
+
+
+class UploadAsked(Answered):
+    """How the file is called."""
+
+    filename: Annotated[Short, Field(min_length=1, description="Name of the file")]
+    token: Annotated[Short | None, Field(description="Token of an upload that takes one more file")] = None
+
+
+class UploadOut(Answered):
+    """An upload: its token goes into a comment's uploads."""
+
+    token: str
+    attachment: dict[str, Any]
+    attachments: list[dict[str, Any]]
+
+
+class UploadShown(Answered):
+    """An upload."""
+
+    upload: UploadOut
+
+
+class AttachmentShown(Answered):
+    """One attachment."""
+
+    attachment: dict[str, Any]
