@@ -8,7 +8,7 @@ from typing import Any
 from dayshift.wire import Collateral, Finding, Flag, InjectedFault, Verdict
 from pydantic import JsonValue
 
-from fixtures.tasks.allowed import ENDS
+from fixtures.tasks.allowed import can_end
 from fixtures.tasks.family import AnswerEquals, Asked, Instance
 from services.control.customers.people import Outcome
 from services.control.damage import Damage, Stray, survey
@@ -202,7 +202,7 @@ def _broken(instance: Instance, judged: Sequence[_Judged]) -> list[tuple[str, st
 
 def _makes_record(change: Mapping[str, Any]) -> bool:
     """A record of its own, not a tie between records."""
-    return change["before"] is None and any(name in (change["after"] or {}) for name in ENDS)
+    return change["before"] is None and can_end(change["after"])
 
 
 def _neatness(instance: Instance, damage: Damage, worked: int) -> Fraction:
