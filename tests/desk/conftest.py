@@ -5,19 +5,25 @@ import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import orjson
 import pytest
 import uvloop
+from zdesk import Zendesk
+from zenpy import Zenpy
 
 from services.desk.declared import product
+from services.kernel.answers import Answer
 from services.kernel.config import Settings
 from services.kernel.episodes import Episode, Opening
 from services.kernel.forks import Forks
 from services.kernel.serve import Service, listener
 from services.kernel.template import Template
+from services.kernel.visitors import CUSTOMER, Visit, Visitors
 from services.kernel.world import World
-from tests.desk.office import build_office
+from tests.desk.office import MARA, STAFF, build_office
 
 _NUMBERS = itertools.count(1)
 
@@ -28,6 +34,7 @@ class Running:
     def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, port: int) -> None:
         self.service = service
         self._loop = loop
+        self._visitors = Visitors(product)
         self.url = f"http://127.0.0.1:{port}"
 
     def open(self, faults: str = "none", seed: int = 7) -> "Account":
@@ -38,6 +45,13 @@ class Running:
     def advance(self, episode: Episode, days: float) -> None:
         to_ms = episode.world.clock.now_ms() + round(days * 86_400_000)
         asyncio.run_coroutine_threadsafe(self.service.house.advance(episode, to_ms), self._loop).result(60)
+
+    def visit(self, episode: Episode, visit: Visit) -> Answer:
+        async def served() -> Answer:
+            async with episode.lock:
+                return await self._visitors.serve(episode.world, visit)
+
+        return asyncio.run_coroutine_threadsafe(served(), self._loop).result(60)
 
 
 class Account:
@@ -55,6 +69,38 @@ class Account:
 
     def wait(self, days: float) -> None:
         self.running.advance(self.episode, days)
+
+    def as_customer(
+        self, user: int, method: str, path: str, body: dict[str, Any] | None = None, **query: str
+    ) -> tuple[int, Any]:
+        """What a customer asks in their own name, and the desk's answer."""
+        visit = Visit(user, CUSTOMER, method, f"/api/v2/{path}", query, body)
+        answer = self.running.visit(self.episode, visit)
+        return answer.status, orjson.loads(answer.body)
+
+    def get(self, path: str, **query: Any) -> Any:
+        answer = self.http.get(f"/api/v2/{path}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def put(self, path: str, **body: Any) -> httpx.Response:
+        return self.http.put(f"/api/v2/{path}", json=body)
+
+    def post(self, path: str, **body: Any) -> httpx.Response:
+        return self.http.post(f"/api/v2/{path}", json=body)
+
+    def finished(self, answer: httpx.Response) -> Any:
+        """The job that an answer announced, when it is done."""
+        job = answer.json()["job_status"]
+        assert job["status"] == "queued"
+        return self.finished_id(job["id"])
+
+    def finished_id(self, job_id: str) -> Any:
+        for _ in range(10):
+            job = self.get(f"job_statuses/{job_id}")["job_status"]
+            if job["status"] == "completed":
+                return job
+        raise AssertionError(f"the job does not end: {job}")
 
     def close(self) -> None:
         self.http.close()
@@ -90,6 +136,20 @@ def account(running: Running) -> Iterator[Account]:
     yield opened
     assert opened.episode.broken is None
     opened.close()
+
+
+@pytest.fixture
+def zenpy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Zenpy:
+    """One of the vendor's clients, unmodified, pointed at our port."""
+    monkeypatch.setenv("ZENPY_FORCE_NETLOC", account.running.url.removeprefix("http://"))
+    monkeypatch.setenv("ZENPY_FORCE_SCHEME", "http")
+    return Zenpy(subdomain="tessavik", email=STAFF[MARA][1], token=account.key, disable_cache=True)
+
+
+@pytest.fixture
+def zdesk(account: Account) -> Zendesk:
+    """Another of them."""
+    return Zendesk(account.running.url, zdesk_email=STAFF[MARA][1], zdesk_api=account.key)
 
 
 @pytest.fixture(scope="session")

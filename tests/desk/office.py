@@ -147,7 +147,7 @@ def _ticket(
         "tags": tags, "via": via, "organization_id": CUSTOMERS[requester][2],
         "problem_id": PROBLEM if key == INCIDENT else None,
     }  # fmt: skip
-    body["metrics"] = measures.begun(body, requester, at, {"public": True})
+    body["metrics"] = measures.begun(body, requester, at)
     event, audit = 10_000 + 10 * key, 20_000 + key
     comment = {
         "type": "Comment", "ticket_id": key, "author_id": requester, "body": text, "html_body": as_html(text),

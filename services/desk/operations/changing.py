@@ -48,7 +48,7 @@ def create_ticket(
     row: Row = {"id": key, "created_at": now, "updated_at": now, "body": body}
     audit_id = world.ids.next("audits")
     said = _comment(world, key, audit_id, comment, author_id, via)
-    row["body"] = {**body, "metrics": measures.begun(body, author_id, now, comment)}
+    row["body"] = {**body, "metrics": measures.begun(body, author_id, now)}
     world.save(tickets, row, "ticket.created")
     events = [_said(said)]
     events += [

@@ -7,7 +7,7 @@ from services.desk.operations.records import Body
 _FINISHED = ("solved", "closed")
 
 
-def begun(body: Body, author_id: int, now: int, comment: Body) -> Body:
+def begun(body: Body, author_id: int, now: int) -> Body:
     """At creation."""
     assigned = now if body["assignee_id"] is not None else None
     by_agent = author_id != body["requester_id"]
