@@ -97,7 +97,7 @@ _TICKET: Mapping[str, Test] = {
     "subject": written("tickets_texts", "subject_text"),
     "description": written("tickets_texts", "description_text"),
     "comment": _in_comments,
-    "via": one_of("tickets", "channel", {"email": "mail", "web_form": "web", "webform": "web"}),
+    "via": one_of("tickets", "channel", {"mail": "email", "web_form": "web", "webform": "web"}),
     "brand": exact("tickets", "brand_id"),
     "form": exact("tickets", "ticket_form_id"),
     "problem_id": exact("tickets", "problem_id"),

@@ -16,12 +16,12 @@ from services.desk.tables import group_memberships, users
 from services.kernel.statements import Row
 from services.kernel.world import World
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {"status": STATUSES[1:], "priority": PRIORITIES, "type": TYPES}
+CHOICES: Mapping[str, tuple[str, ...]] = {"status": STATUSES[1:], "priority": PRIORITIES, "type": TYPES}
 _TAGGING = ("set_tags", "current_tags", "remove_tags")
 _SAYING = ("comment_value", "comment_value_html", "comment_mode_is_public")
 _TELLING = ("notification_user", "notification_group", "notification_target", "notification_webhook")
 _PLAIN = ("subject", "brand_id", "ticket_form_id", "satisfaction_score", "follower", "cc", "due_date")
-FIELDS = (*_CHOICES, "group_id", "assignee_id", *_TAGGING, *_SAYING, *_TELLING, *_PLAIN)
+FIELDS = (*CHOICES, "group_id", "assignee_id", *_TAGGING, *_SAYING, *_TELLING, *_PLAIN)
 
 
 @dataclass(slots=True)
@@ -59,6 +59,9 @@ class Bench:
         return self.effect.changes[name] if name in self.effect.changes else self.before().get(name)
 
     def filled(self, text: Any) -> str:
+        """A macro that is only looked at keeps its placeholders."""
+        if self.ticket is None:
+            return str(text)
         return filled(self.world, str(text), self.ticket, self.current_user)
 
 
@@ -70,7 +73,7 @@ def effect_of(world: World, ticket: Row | None, actions: Sequence[Action], curre
 
 
 def _choose(bench: Bench, action: Action) -> None:
-    if action.value in _CHOICES[action.field] and not _refused(bench, action):
+    if action.value in CHOICES[action.field] and not _refused(bench, action):
         bench.effect.changes[action.field] = action.value
 
 
@@ -196,7 +199,7 @@ def _custom(bench: Bench, action: Action) -> None:
 
 
 _DONE: Mapping[str, Callable[[Bench, Action], None]] = {
-    **dict.fromkeys(_CHOICES, _choose),
+    **dict.fromkeys(CHOICES, _choose),
     **dict.fromkeys(("group_id", "assignee_id"), _assign),
     **dict.fromkeys(_TAGGING, _tag),
     **dict.fromkeys(_SAYING, _say),

@@ -11,7 +11,7 @@ PRIORITIES = ("low", "normal", "high", "urgent")
 TYPES = ("problem", "incident", "question", "task")
 SCORES = ("unoffered", "offered", "bad", "badwithcomment", "good", "goodwithcomment")
 ORDERED: Mapping[str, tuple[str, ...]] = {"status": STATUSES, "priority": PRIORITIES}
-_VIA = {"0": "web", "4": "mail", "5": "api", "8": "rule", "24": "mobile", "29": "chat"}
+_VIA = {"0": "web", "4": "email", "mail": "email", "5": "api", "8": "rule", "24": "mobile", "29": "chat"}
 _TRUE = ("true", "1", "yes")
 
 # Hours since a ticket's status became this, or since something was done to it.

@@ -1,0 +1,93 @@
+"""The help centre."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from services.desk.schemas.base import Answered, Id, Paged, PageOut, Short
+
+Locale = Annotated[str, StringConstraints(min_length=2, max_length=12)]
+
+
+class ArticleList(Paged):
+    """Which articles."""
+
+    label_names: Annotated[Short | None, Field(description="Only articles with all of these labels, by commas")] = None
+
+
+class ArticleSearch(Paged):
+    """Articles by their words."""
+
+    query: Annotated[str, StringConstraints(min_length=1, max_length=500), Field(description="Words or a question")]
+    locale: Annotated[Locale | None, Field(description="Only this language, such as en-us")] = None
+    section: Annotated[Id | None, Field(description="Only this section")] = None
+    category: Annotated[Id | None, Field(description="Only this category")] = None
+    label_names: Annotated[Short | None, Field(description="Only articles with all of these labels, by commas")] = None
+
+
+class ShelfOut(Answered):
+    """What categories and sections have."""
+
+    id: int
+    url: str
+    name: str
+    locale: str
+    position: int
+    created_at: str
+    updated_at: str
+
+
+class CategoryShown(Answered):
+    """One category."""
+
+    category: ShelfOut
+
+
+class CategoriesOut(PageOut):
+    """Categories in their order."""
+
+    categories: list[ShelfOut]
+
+
+class SectionShown(Answered):
+    """One section."""
+
+    section: ShelfOut
+
+
+class SectionsOut(PageOut):
+    """Sections in their order."""
+
+    sections: list[ShelfOut]
+
+
+class ArticleOut(Answered):
+    """An article; its body is HTML."""
+
+    id: int
+    url: str
+    title: str
+    body: str
+    locale: str
+    section_id: int
+    label_names: list[str]
+    created_at: str
+    updated_at: str
+
+
+class ArticleShown(Answered):
+    """One article."""
+
+    article: ArticleOut
+
+
+class ArticlesOut(PageOut):
+    """Articles in their order."""
+
+    articles: list[ArticleOut]
+
+
+class ArticlesFound(PageOut):
+    """Articles that were found, the best first."""
+
+    results: list[ArticleOut]

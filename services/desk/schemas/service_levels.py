@@ -1,0 +1,69 @@
+"""Service level policies."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from services.desk.schemas.base import Answered, Given, PageOut, Short
+from services.desk.schemas.rules import ConditionsIn, ConditionsOut, Text
+
+Metric = Literal[
+    "agent_work_time",
+    "first_reply_time",
+    "next_reply_time",
+    "pausable_update_time",
+    "periodic_update_time",
+    "requester_wait_time",
+    "total_resolution_time",
+]
+
+
+class PolicyMetricIn(Given):
+    """One promise, such as 60 minutes to the first reply on urgent tickets."""
+
+    priority: Annotated[Literal["low", "normal", "high", "urgent"], Field(description="Which tickets")]
+    metric: Annotated[Metric, Field(description="What is measured")]
+    target: Annotated[int, Field(ge=1, le=10_000_000, description="Minutes")]
+    business_hours: Annotated[bool, Field(description="Whether only office hours count")] = False
+
+
+class PolicyIn(Given):
+    """What is promised to the tickets that the filter lets in."""
+
+    title: Short | None = None
+    description: Text | None = None
+    position: Annotated[int | None, Field(ge=0, le=1_000_000, description="The first policy that fits counts")] = None
+    filter: Annotated[ConditionsIn | None, Field(description="Which tickets; none lets all in")] = None
+    policy_metrics: Annotated[list[PolicyMetricIn] | None, Field(max_length=100)] = None
+
+
+class PolicyBody(Given):
+    """A policy to be made or changed."""
+
+    sla_policy: PolicyIn
+
+
+class PolicyOut(Answered):
+    """A policy."""
+
+    id: int
+    url: str
+    title: str
+    description: str | None
+    position: int
+    filter: ConditionsOut
+    policy_metrics: list[dict[str, Any]]
+    created_at: str
+    updated_at: str
+
+
+class PolicyShown(Answered):
+    """One policy."""
+
+    sla_policy: PolicyOut
+
+
+class PoliciesOut(PageOut):
+    """Policies in the order in which they are tried."""
+
+    sla_policies: list[PolicyOut]
