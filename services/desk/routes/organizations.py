@@ -166,6 +166,22 @@ async def users_of(
 
 
 @router.get(
+    "/organizations/{organization_id}/organization_memberships",
+    operation_id="desk.organizations.organization_memberships",
+    response_model=schemas.OrganizationMembershipsOut,
+)
+async def members_of(
+    organization_id: Id, asked: Annotated[Paged, Query()], request: Request, world: CurrentWorld
+) -> Response:
+    """List who belongs to an organization."""
+    call = staff(request, world)
+    records.need(world, rows, organization_id)
+    found = listing.page(world, organization_memberships, paging(asked), equal(organization_id=organization_id))
+    shown = showing.many("organization_membership", found.rows, call.base)
+    return listed(call, "organization_memberships", found, shown)
+
+
+@router.get(
     "/organization_memberships",
     operation_id="desk.organization_memberships.list",
     response_model=schemas.OrganizationMembershipsOut,

@@ -1,12 +1,13 @@
 """Users."""
 
+import re
 from typing import Annotated
 
 from fastapi import Query, Request, Response
 
 from services.desk.errors import InvalidParameter
 from services.desk.language.searching import Search, search
-from services.desk.operations import listing, showing, sideloads, tickets, users
+from services.desk.operations import callers, listing, showing, sideloads, tickets, users
 from services.desk.operations.finding import beginning
 from services.desk.operations.listing import ALIVE, EVERYTHING, Numbered, Page, Where, among, equal, linked
 from services.desk.routes.base import Call, anyone, ids_of, included, listed, noun_router, order, paging, staff
@@ -25,6 +26,7 @@ from services.kernel.world import World
 router = noun_router("users")
 _SORTED = {"id": "id", "name": "name_folded", "created_at": "created_at", "updated_at": "updated_at"}
 _ACTIVE = Where("active = 1")
+_ADDRESS = re.compile(r"[^\s@:]+@[^\s@:]+")
 
 
 @router.get("/users", operation_id="desk.users.list", response_model=schemas.UsersOut)
@@ -83,7 +85,9 @@ async def find(asked: Annotated[schemas.UserSearch, Query()], request: Request, 
 
 
 def _searched(world: World, call: Call, asked: schemas.UserSearch) -> Page:
-    """In the language of all searches; pages have numbers here."""
+    """In the language of all searches; pages have numbers here. An address leads to its owner, first or second."""
+    if _ADDRESS.fullmatch(str(asked.query)) and (owner := callers.by_email(world, str(asked.query))) is not None:
+        return listing.paged([owner], paging(asked))
     way = paging(asked)
     numbered = way if isinstance(way, Numbered) else Numbered(1, way.size)
     hits = search(world, Search(str(asked.query), call.user["id"], "user"), numbered.page, numbered.size)
