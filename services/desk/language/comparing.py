@@ -18,7 +18,9 @@ def ranked(table: str, column: str, order: tuple[str, ...]) -> Test:
     def test(asked: Asked, term: Property) -> str | None:
         value = term.value.lower()
         if value in (NONE, ANY):
-            return ids(f"SELECT id FROM {table} WHERE {column} IS {'' if value == NONE else 'NOT '}NULL")  # noqa: S608 - our own names
+            # Whatever is set stands above nothing.
+            unset = value == NONE and term.sign != ">"
+            return ids(f"SELECT id FROM {table} WHERE {column} IS {'' if unset else 'NOT '}NULL")  # noqa: S608 - our own names
         if value not in order:
             if term.sign == ":":
                 return None
@@ -92,6 +94,18 @@ def linked(links: str, kind: str) -> Test:
             return f"NOT {inside}" if term.value.lower() == NONE else inside
         told = [ids(f"{holders} AND {_starting(asked, one)}") for one in term.value.casefold().split()]
         return " AND ".join(told) or None
+
+    return test
+
+
+def valued(links: str, kind: str) -> Test:
+    """A custom value, whole and as it was written."""
+
+    def test(asked: Asked, term: Property) -> str | None:
+        holders = f"SELECT owner_id FROM {links} WHERE kind = {asked.binder.bind(kind)}"  # noqa: S608 - bound
+        if term.value.lower() in (NONE, ANY):
+            return f"NOT {ids(holders)}" if term.value.lower() == NONE else ids(holders)
+        return ids(f"{holders} AND {_starting(asked, term.value)}")
 
     return test
 

@@ -15,6 +15,7 @@ from services.desk.language.comparing import (
     people,
     person,
     ranked,
+    valued,
     written,
 )
 from services.desk.language.syntax import Property
@@ -62,7 +63,7 @@ def _any_value(asked: Asked, term: Property) -> str | None:
 def _ticketed(term: Property) -> Test | None:
     """`custom_field_123:value` and its like carry their id in the key."""
     field = number(term.key.removeprefix(_CUSTOM)) if term.key.startswith(_CUSTOM) else None
-    return None if field is None else linked("ticket_links", f"field:{field}")
+    return None if field is None else valued("ticket_links", f"field:{field}")
 
 
 def _belonging(asked: Asked, term: Property) -> str | None:

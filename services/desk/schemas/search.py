@@ -8,7 +8,8 @@ from services.desk.schemas.base import Answered, Included, PageOut
 
 _LANGUAGE = (
     "Words and conditions, such as: type:ticket status<solved tags:billing created>2026-10-01 "
-    'requester:anna@corvane.eu "first invoice" -refund. Keys: type (ticket, user, organization, group), status, priority, ticket_type, assignee '
+    'requester:anna@corvane.eu "first invoice" -refund. '
+    "Keys: type (ticket, user, organization, group), status, priority, ticket_type, assignee "
     "(me, none, a name or an address), requester, submitter, group, organization, tags, subject, description, comment, "
     "created, updated, solved (2026-10-01, 4hours, 3days), via, external_id, email, name, role; "
     "order_by:created sort:asc"
