@@ -22,17 +22,29 @@ class Name:
         self.name = name
 
 
+class Many:
+    """Stands in arguments for a list of what earlier steps kept."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
 def draw() -> None:
-    """`{"seed", "count", "text"}` on standard input; the text defines `cases(rng)`, which yields lists of steps."""
+    """`{"seed", "count", "text"}` on standard input; the cases on standard output."""
     asked = json.load(sys.stdin)
-    scope: dict[str, Any] = {"kept": Kept, "name": Name}
-    exec(compile(asked["text"], "cases", "exec"), scope)  # noqa: S102 - our own text, in a sandbox
+    json.dump(drawn(asked["text"], asked["seed"], asked["count"]), sys.stdout)
+
+
+def drawn(text: str, seed: int, count: int) -> list[list[dict[str, Any]]]:
+    """The text defines `cases(rng)`, which yields lists of steps."""
+    scope: dict[str, Any] = {"kept": Kept, "name": Name, "many": Many}
+    exec(compile(text, "cases", "exec"), scope)  # noqa: S102 - our own text
     found = []
-    for case in scope["cases"](random.Random(asked["seed"])):  # noqa: S311 - not a secret from this side
+    for case in scope["cases"](random.Random(seed)):  # noqa: S311 - not a secret from this side
         found.append([_step(*step) for step in case])
-        if len(found) >= asked["count"]:
+        if len(found) >= count:
             break
-    json.dump(found, sys.stdout)
+    return found
 
 
 def _step(call: str, args: Any = (), kwargs: Any = None, keep: str | None = None) -> dict[str, Any]:
@@ -44,4 +56,6 @@ def _step(call: str, args: Any = (), kwargs: Any = None, keep: str | None = None
 def _coded(value: Any) -> Any:
     if isinstance(value, Kept):
         return ["kept", value.name]
+    if isinstance(value, Many):
+        return ["many", list(value.names)]
     return ["name", value.name] if isinstance(value, Name) else encode(value)

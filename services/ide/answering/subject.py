@@ -62,6 +62,8 @@ def _target(name: str, kept: dict[str, Any]) -> Any:
 def _argument(coded: list[Any], kept: dict[str, Any]) -> Any:
     if coded[0] == "kept":
         return kept[coded[1]]
+    if coded[0] == "many":
+        return [kept[name] for name in coded[1]]
     return _target(coded[1], kept) if coded[0] == "name" else decode(coded)
 
 
