@@ -110,7 +110,8 @@ def around(call: Call, page: Page) -> dict[str, Any]:
 
 
 def _numbers(call: Call, page: Page) -> dict[str, Any]:
-    at = int(dict(parse_qsl(call.query)).get("page", 1))
+    # `page=2.0` is a whole number to whoever validated it.
+    at = int(float(dict(parse_qsl(call.query)).get("page", 1)))
     return {
         "count": page.count,
         "next_page": call.link(page=at + 1) if page.has_more else None,

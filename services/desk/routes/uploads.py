@@ -56,19 +56,20 @@ async def create(asked: Annotated[schemas.UploadAsked, Query()], request: Reques
 
 
 async def _received(request: Request) -> tuple[str, bytes]:
-    """The raw bytes, or the first file of a form."""
+    """The raw bytes, or the file of a form."""
     kind = request.headers.get("content-type", "")
     if not kind.startswith(_FORM):
         return kind.partition(";")[0], await request.body()
     try:
         async with request.form(max_files=2, max_fields=20) as form:
-            for part in form.values():
-                if isinstance(part, UploadFile):
-                    return part.content_type or "", await part.read()
-                return "text/plain", part.encode()
+            part = form.get("file")
+            if isinstance(part, UploadFile):
+                return part.content_type or "", await part.read()
     except HTTPException as error:
         raise InvalidParameter("file", str(error.detail)) from error
-    return "", b""
+    if part is None:
+        raise InvalidParameter("file", "It is missing")
+    return "text/plain", part.encode()
 
 
 @router.delete("/uploads/{token}", operation_id="desk.uploads.delete", status_code=204)
