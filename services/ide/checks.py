@@ -58,6 +58,8 @@ class HiddenCasesPass(Check):
     count: int = Field(default=80, ge=1, le=1000)
     # Files of the right solution, over the template as it was before anything was planted.
     reference: dict[str, str] = Field(default_factory=dict, repr=False)
+    # Whether the tree was wrong when the agent found it; of work that changes nothing, it was not.
+    was_wrong: bool = True
 
     async def ask(self, world: World) -> Finding:
         seed = world.chance("hidden cases").below(1 << 60)
@@ -66,6 +68,8 @@ class HiddenCasesPass(Check):
         start = self._below(_as_found(world, self._prefix))
         right = self._below(tree_entries(world, self._prefix, self._overlay(), template=True))
         graded = await grader.grade(subject, start, right, self.source, cases)
+        if self.was_wrong and not graded.to_fix:
+            raise grader.GraderFailed("no case shows what is wrong")
         flags = dict.fromkeys((*graded.flags, *_suspicions(world, self._prefix)))
         return Finding(type(self).__name__, _capped(_score(graded), list(flags)), graded.because, tuple(flags))
 

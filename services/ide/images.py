@@ -26,6 +26,7 @@ _REPOSITORIES = Statement(sa.select(repositories).order_by(repositories.c.id))
 _FILES = Statement(sa.select(files).order_by(files.c.id))
 _ME = Statement(sa.select(users).where(users.c.is_me == 1).limit(1))
 _KEPT = 32
+_PARTS_KEPT = 128
 # fcntl.h: against sealing anew, shrinking, growing and writing.
 _ADD_SEALS, _NO_CHANGE = 1033, 1 | 2 | 4 | 8
 
@@ -45,6 +46,11 @@ class Image:
             listed.append([path, mode, len(content), seconds])
             contents.append(content)
         return cls(orjson.dumps(listed), b"".join(contents))
+
+    @classmethod
+    def joined(cls, images: "Sequence[Image]") -> "Image":
+        listed = [entry for image in images for entry in orjson.loads(image.index)]
+        return cls(orjson.dumps(listed), b"".join(image.contents for image in images))
 
     async def lay_out(self, sandbox: Sandbox, root: str = HOME) -> None:
         """Handed over as memory that nobody can change, where the sandbox takes that: nothing is copied on the way."""
@@ -112,35 +118,68 @@ def planted_files(world: World) -> list[Planted]:
 
 
 class Images:
-    """Beginnings, built once per template and plant, and kept while they are in use."""
+    """Beginnings, built once per template and plant, and kept while they are in use.
+
+    Repository by repository: a plant in one of them leaves the others as they were built before.
+    """
 
     def __init__(self, sandboxes: Callable[[], Any]) -> None:
         self._take = sandboxes
         self._kept: OrderedDict[str, Beginning] = OrderedDict()
+        self._parts: OrderedDict[str, Beginning] = OrderedDict()
 
     async def beginning(self, world: World) -> Beginning:
         planted = planted_files(world)
-        said = [[one.path, one.before and one.before.hex(), one.after and one.after.hex()] for one in planted]
-        key = world.fingerprint + hashlib.sha256(orjson.dumps(said)).hexdigest()
+        known = world.find(_REPOSITORIES)
+        wanted = {_key(world, repository, planted): repository for repository in known}
+        me = next(iter(world.find(_ME)), {"name": "dev", "email": "dev@localhost"})
+        key = hashlib.sha256(orjson.dumps([list(wanted), me["name"], me["email"]])).hexdigest()
         if key not in self._kept:
-            self._kept[key] = await self._build(world, planted)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            parts = [await self._part(part, world, repository, planted) for part, repository in wanted.items()]
+            _remember(self._kept, key, _joined(parts, me), _KEPT)
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    async def _build(self, world: World, planted: Sequence[Planted]) -> Beginning:
+    async def _part(self, key: str, world: World, repository: Row, planted: Sequence[Planted]) -> Beginning:
+        if key not in self._parts:
+            _remember(self._parts, key, await self._build(world, repository, planted), _PARTS_KEPT)
+        self._parts.move_to_end(key)
+        return self._parts[key]
+
+    async def _build(self, world: World, repository: Row, planted: Sequence[Planted]) -> Beginning:
         sandbox: Sandbox = await self._take()
         try:
-            me = next(iter(world.find(_ME)), {"name": "dev", "email": "dev@localhost"})
-            for repository in world.find(_REPOSITORIES):
-                await _prepare(sandbox, world, repository, planted)
-            await _write_identity(sandbox, me)
+            await _prepare(sandbox, world, repository, planted)
             forge = await _taken(sandbox, FORGE)
             await sandbox.file("delete", path=FORGE, recursive=True)
             return Beginning(await _taken(sandbox, HOME), forge)
         finally:
             sandbox.end()
+
+
+def _key(world: World, repository: Row, planted: Sequence[Planted]) -> str:
+    history = world.get(histories, repository["id"]) or {"bundle": ""}
+    below = f"{repository['name']}/"
+    said = [
+        [one.path, one.before and one.before.hex(), one.after and one.after.hex()]
+        for one in planted
+        if one.path.startswith(below)
+    ]
+    return hashlib.sha256(orjson.dumps([repository, history["bundle"], said])).hexdigest()
+
+
+def _remember(kept: OrderedDict[str, Beginning], key: str, found: Beginning, most: int) -> None:
+    kept[key] = found
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+def _joined(parts: Sequence[Beginning], me: Mapping[str, Any]) -> Beginning:
+    text = f"[user]\n\tname = {me['name']}\n\temail = {me['email']}\n".encode()
+    identity = Image.of([(".gitconfig", 0o100644, text, 0)])
+    return Beginning(
+        Image.joined([identity, *(part.home for part in parts)]), Image.joined([part.forge for part in parts])
+    )
 
 
 async def _prepare(sandbox: Sandbox, world: World, repository: Row, planted: Sequence[Planted]) -> None:
@@ -232,11 +271,6 @@ def replaced(stream: bytes, swapped: Mapping[bytes, bytes]) -> bytes:
             in_blob = line == b"blob\n" or (in_blob and line.startswith((b"mark ", b"original-oid ")))
         out.append(line)
     return b"".join(out)
-
-
-async def _write_identity(sandbox: Sandbox, me: Mapping[str, Any]) -> None:
-    text = f"[user]\n\tname = {me['name']}\n\temail = {me['email']}\n"
-    await sandbox.file("write", text.encode(), path=f"{HOME}/.gitconfig")
 
 
 async def _taken(sandbox: Sandbox, root: str) -> Image:
