@@ -4,6 +4,7 @@ When a ticket will be due can be told ahead, as long as nothing changes: so nobo
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -119,24 +120,35 @@ def _first_hour(world: World, rules: list[Rule], row: Row, after_ms: int, schedu
 
 
 def _hour_of(world: World, rule: Rule, row: Row, after_ms: int, schedule: Schedule) -> int | None:
-    """Conditions turn true at the edges of their times and at no other moment: try the full hour after each."""
+    """Conditions turn true at the edges of their times, or just after: try the full hours from each edge on."""
     subject = subjects.at_rest(world, row, after_ms, schedule)
     timed = [one for one in (*rule.conditions.every, *rule.conditions.some) if one.is_about_time]
     edges = [edge for one in timed if (edge := _edge(subject, one, schedule)) is not None]
-    for hour in sorted({hour_after(max(edge, after_ms)) for edge in (after_ms, *edges)}):
+    moments = (after_ms, *(edge - 1 for edge in edges), *edges)
+    for hour in sorted({hour_after(max(moment, after_ms)) for moment in moments}):
         if meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
             return hour
     return None
 
 
 def _edge(subject: Subject, condition: Condition, schedule: Schedule) -> int | None:
-    """When this condition turns true, at the latest one millisecond before."""
-    hours = int(number(condition.value) * HOUR_MS)
-    if condition.field in UNTIL:
-        at = subject.also(UNTIL[condition.field])
-        return None if at is None else at - hours - 1
-    at = subject.also(SINCE[condition.field])
+    """When this condition turns, one way or the other."""
+    is_ahead = condition.field in UNTIL
+    at = subject.also((UNTIL if is_ahead else SINCE)[condition.field])
     if at is None:
         return None
+    hours = int(number(condition.value) * HOUR_MS)
     in_office = condition.operator.endswith("_business_hours")
-    return (schedule.after_ms(at, hours) if in_office else at + hours) - 1
+    if not is_ahead:
+        return schedule.after_ms(at, hours) if in_office else at + hours
+    # "Three hours before" is true for the whole hour that begins four hours before.
+    hours += HOUR_MS if condition.operator.startswith("is") else 0
+    return _so_long_before(subject.now_ms, at, hours, schedule) if in_office else at - hours
+
+
+def _so_long_before(from_ms: int, at_ms: int, open_ms: int, schedule: Schedule) -> int:
+    """The first full hour from which less than this is left: office hours run out one way only."""
+    hours = range(from_ms // HOUR_MS, max(from_ms, at_ms) // HOUR_MS + 1)
+    return (
+        HOUR_MS * hours[bisect_left(hours, True, key=lambda one: schedule.open_ms(one * HOUR_MS, at_ms) < open_ms) - 1]
+    )

@@ -8,7 +8,7 @@ from services.desk.rules import policies, ruling, stages, subjects
 from services.desk.rules.office_hours import MINUTE_MS, Schedule
 from services.desk.rules.policies import Policy, Target
 from services.desk.rules.stages import Moment
-from services.desk.tables import metric_events, sla_targets, users
+from services.desk.tables import metric_events, sla_targets, tickets, users
 from services.kernel.statements import Row
 from services.kernel.world import World
 
@@ -42,6 +42,10 @@ def miss_overdue(world: World) -> None:
     """Whatever is due by now was not done in time."""
     for (key,) in world.rows(_OVERDUE, {"now": world.clock.now_ms()}):
         row = records.known(world, sla_targets, key)
+        ticket = world.get(tickets, row["body"]["ticket_id"])
+        if ticket is None or ticket["body"]["deleted_at"] is not None:
+            _withdraw(world, row)
+            continue
         at = row["body"]["due_at"]
         _event(world, row["body"], "breach", at)
         _keep(world, row, {**row["body"], "due_at": None, "breached_at": at}, "missed")
