@@ -45,11 +45,17 @@ def moment_ms(text: str) -> float | None:
 
 def indexed(row: Row) -> str:
     """name → [folded, number, words, exact], as the triggers unfold it; null is "as folded". Live records only."""
-    if row["archived_at"] is not None:
-        return "{}"
-    return orjson.dumps(
-        {name: _entry(value) for name, value in row["properties"].items() if value not in (None, "")}
-    ).decode()
+    return orjson.dumps({name: _entry(value) for name, value in _live(row).items()}).decode()
+
+
+def reindexed(before: Row | None, after: Row) -> str | None:
+    """[name → folded] that leave the index and [name → entry] that come, of a record that was there before."""
+    if before is None:
+        return None
+    old, new = _live(before), _live(after)
+    gone = {name: _entry(value)[0] for name, value in old.items() if new.get(name) != value}
+    come = {name: _entry(value) for name, value in new.items() if old.get(name) != value}
+    return orjson.dumps((gone, come)).decode() if gone or come else None
 
 
 def searchable(row: Row) -> str:
@@ -60,6 +66,12 @@ def searchable(row: Row) -> str:
     return "\n".join(
         properties[name] for name in searchable_properties(row["kind"], properties) if properties.get(name)
     )
+
+
+def _live(row: Row) -> dict[str, str]:
+    if row["archived_at"] is not None:
+        return {}
+    return {name: value for name, value in row["properties"].items() if value not in (None, "")}
 
 
 # A write re-indexes a whole record, and most of its values are what they were.

@@ -1,6 +1,6 @@
 """SQLAlchemy Core, compiled once, run on the driver."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -62,6 +62,11 @@ def derived(
     return sa.Column(name, kind, info={"derived": of})
 
 
+def turned(name: str, of: Callable[[Row | None, Row], str | None]) -> sa.Column[Any]:
+    """A derived column that knows the row before as well: for a trigger that would else compare both images anew."""
+    return sa.Column(name, sa.Text, info={"derived": None, "turned": of})
+
+
 def facts(table: sa.Table) -> list[sa.Column[Any]]:
     """The columns that make a row: select these where the rows are to be saved again."""
     return [column for column in table.columns if "derived" not in column.info]
@@ -70,7 +75,7 @@ def facts(table: sa.Table) -> list[sa.Column[Any]]:
 class TablePlan:
     """The four statements that World needs of a table."""
 
-    __slots__ = ("columns", "delete", "derived", "get", "insert", "json_columns", "key", "name", "update")
+    __slots__ = ("columns", "delete", "derived", "get", "insert", "json", "key", "name", "plain", "turned", "update")
 
     def __init__(self, table: sa.Table) -> None:
         keys = list(table.primary_key.columns)
@@ -80,9 +85,13 @@ class TablePlan:
         self.name = str(table.name)
         self.key = str(key.name)
         self.columns: tuple[str, ...] = tuple(str(column.name) for column in facts(table))
-        self.json_columns: tuple[str, ...] = tuple(str(c.name) for c in facts(table) if isinstance(c.type, Json))
+        self.plain: tuple[tuple[str, str], ...] = _bound(facts(table))
+        self.json: tuple[tuple[str, str], ...] = _bound(c for c in facts(table) if isinstance(c.type, Json))
         self.derived: tuple[tuple[str, Callable[[Row], str | int | None]], ...] = tuple(
-            (f"v_{column.name}", column.info["derived"]) for column in table.columns if "derived" in column.info
+            (f"v_{column.name}", column.info["derived"]) for column in table.columns if column.info.get("derived")
+        )
+        self.turned: tuple[tuple[str, Callable[[Row | None, Row], str | None]], ...] = tuple(
+            (f"v_{column.name}", column.info["turned"]) for column in table.columns if "turned" in column.info
         )
         self.get = Statement(sa.select(*facts(table)).where(key == sa.bindparam("key")))
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
@@ -93,17 +102,24 @@ class TablePlan:
         )
         self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
 
-    def bind(self, row: Row) -> Row:
+    def bind(self, row: Row, before: Row | None = None) -> Row:
         """The row as driver parameters; an unknown or missing column is a programming error."""
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name} has the columns {self.columns}, not {tuple(row)}")
-        bound = {f"v_{column}": row[column] for column in self.columns}
-        for column in self.json_columns:
-            value = row[column]
-            bound[f"v_{column}"] = None if value is None else orjson.dumps(value).decode()
+        bound = {parameter: row[column] for column, parameter in self.plain}
+        for column, parameter in self.json:
+            if (value := row[column]) is not None:
+                bound[parameter] = orjson.dumps(value).decode()
         for parameter, compute in self.derived:
             bound[parameter] = compute(row)
+        for parameter, compare in self.turned:
+            bound[parameter] = compare(before, row)
         return bound
+
+
+def _bound(columns: Iterable[sa.Column[Any]]) -> tuple[tuple[str, str], ...]:
+    """Each column with the name of its parameter."""
+    return tuple((str(column.name), f"v_{column.name}") for column in columns)
 
 
 @cache

@@ -86,7 +86,7 @@ class World:
         if before == row:
             return
         with self._fork.atomically("saved"):
-            self._fork.write((plan.insert if before is None else plan.update).sql, plan.bind(row))
+            self._fork.write((plan.insert if before is None else plan.update).sql, plan.bind(row, before))
             self._record(plan.name, row[plan.key], event, before, row)
 
     def remove(self, table: sa.Table, key: Key, event: str) -> None:
@@ -181,7 +181,7 @@ class World:
         elif change.after is None:
             self._fork.write(plan.insert.sql, plan.bind(change.before))
         else:
-            self._fork.write(plan.update.sql, plan.bind(change.before))
+            self._fork.write(plan.update.sql, plan.bind(change.before, change.after))
 
     def _image(self, plan: TablePlan, key: Key) -> Row | None:
         values = self._fork.read(plan.get.sql, {"key": key}).fetchone()
