@@ -24,6 +24,10 @@ ARG WORLDS="small standard"
 RUN python -m fixtures --var /opt/dayshift build ${WORLDS}
 
 FROM ${PYTHON}
+# What the IDE isolates and serves agents' programs with.
+RUN apt-get update -qq \
+ && apt-get install -qq -y --no-install-recommends bubblewrap git ripgrep \
+ && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dayshift \
  && install -d -o dayshift /var/lib/dayshift
 COPY --from=worlds /opt/dayshift /opt/dayshift

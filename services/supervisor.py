@@ -43,6 +43,7 @@ class StartFailed(RuntimeError):
 
 
 def up(*, port_base: int | None, restart: bool) -> int:
+    _leave_out_what_cannot_run()
     environment = _environment(port_base)
     settings = Settings.from_environment(environment)
     # Children share the parent's secrets, whether they came from the environment or from var/.
@@ -188,6 +189,15 @@ async def _line_of(stream: asyncio.StreamReader) -> str:
         line = await stream.read(overrun.consumed)
     text = line.decode(errors="replace").rstrip("\n")
     return text or (" " if line else "")
+
+
+def _leave_out_what_cannot_run() -> None:
+    """Whoever lacks what one product needs can still use the others."""
+    lacking = {name: because for name, product in catalog.products().items() if (because := product.lacks())}
+    for name, because in lacking.items():
+        print(f"dayshift: {name} is left out: {because}", file=sys.stderr, flush=True)
+    if lacking:
+        catalog.leave_out(list(lacking))
 
 
 def _environment(port_base: int | None) -> dict[str, str]:

@@ -71,7 +71,7 @@ def reckon(instance: Instance, seen: Seen, answer: JsonValue) -> Reckoned:
         findings=[found.out() for found in judged],
         collateral=[_collateral(stray) for stray in damage.strays],
         faults=seen.faults,
-        flags=flags,
+        flags=_with_those_of_checks(flags, seen),
         steps=seen.steps,
         clock=seen.clock,
     )
@@ -209,6 +209,13 @@ def _neatness(instance: Instance, damage: Damage, worked: int) -> Fraction:
     """1 for work without a detour; mistakes that were put right and steps beyond par take a little of it."""
     beyond = max(0, worked - instance.par)
     return _PATIENCE / (_PATIENCE + damage.slips) * (_STAMINA / (_STAMINA + beyond))
+
+
+def _with_those_of_checks(flags: list[Flag], seen: Seen) -> list[Flag]:
+    """What the products' own checks suspect, beside what the conduct tells; one flag per tag."""
+    told = [one for answers in seen.answers.values() for answer in answers for one in answer.get("flags", ())]
+    found = {flag.tag: flag for flag in [*flags, *(Flag(**one) for one in told)][::-1]}
+    return list(found.values())[::-1]
 
 
 def _harm_of_words(flags: Sequence[Flag]) -> Fraction:

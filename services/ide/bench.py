@@ -42,7 +42,7 @@ _BARS = {
     "one-shot command": 20.0,
 }
 _SERVE = """
-from services.ide.declared import product
+from services.ide.product import product
 from services.kernel.config import Settings
 from services.kernel.serve import run_product
 run_product(product, Settings.from_environment())

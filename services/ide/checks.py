@@ -177,6 +177,25 @@ class ApiKept(Check):
         return _judged(self, lost, "every public name is as it was")
 
 
+class FunctionMoved(Check):
+    """A function is defined in its new module, with the signature it had, and the old one takes it from there."""
+
+    name: str
+    old: str
+    new: str
+
+    def ask(self, world: World) -> Finding:
+        was = _api(_template_text(world, self.old)).get(self.name)
+        old, new = _text(world.get(files, self.old)), _text(world.get(files, self.new))
+        if _api(new).get(self.name) != was or was is None:
+            return self.failed(f"{self.new} does not define {self.name} as it was")
+        if self.name in _api(old):
+            return self.partly(Fraction(1, 2), f"{self.old} still defines {self.name}")
+        if self.name not in integrity.imported(old):
+            return self.partly(Fraction(1, 2), f"{self.old} does not know {self.name} any more")
+        return self.held(f"{self.name} is defined in {self.new} alone")
+
+
 class DiffWithin(Check):
     """Something changed, no more lines than this, and only below these paths."""
 
@@ -346,6 +365,7 @@ def _line_comments(world: World, pull_id: int, login: str) -> list[str]:
 checks = named(
     ApiKept,
     DiffWithin,
+    FunctionMoved,
     HiddenCasesPass,
     IssueStateIs,
     NoSuppressions,

@@ -231,6 +231,12 @@ def _api(node: ast.stmt, under: str) -> dict[str, str]:
     return {}
 
 
+def imported(text: str) -> set[str]:
+    """Names that a module takes from others, under the names it gives them."""
+    found = [node for node in _tree(Version(0, text)).body if isinstance(node, ast.ImportFrom | ast.Import)]
+    return {alias.asname or alias.name for node in found for alias in node.names}
+
+
 def _is_public(name: str) -> bool:
     return not name.startswith("_") or name == "__init__"
 

@@ -151,6 +151,21 @@ async def start() -> None:
     _of_loop[id(asyncio.get_running_loop())] = workshop
 
 
+def lacking() -> str | None:
+    """What keeps this machine from isolating a program, if anything does."""
+
+    async def tried() -> None:
+        one = runner.chosen(os.environ)
+        await one.check()
+        await one.close()
+
+    try:
+        asyncio.run(tried())
+    except NoIsolation as error:
+        return str(error)
+    return None
+
+
 async def stop() -> None:
     workshop = _of_loop.pop(id(asyncio.get_running_loop()), None)
     if workshop is not None:

@@ -1,5 +1,6 @@
 """Finds every folder that declares a product."""
 
+import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -7,11 +8,26 @@ from pathlib import Path
 from services.kernel.product import Product
 
 _SERVICES = Path(__file__).resolve().parent.parent
+_WITHOUT = "DAYSHIFT_WITHOUT"
 
 
 @cache
 def names() -> tuple[str, ...]:
+    """Every product there is, less those that are to be left out here."""
+    left_out = os.environ.get(_WITHOUT, "").split(",")
+    return tuple(name for name in declared() if name not in left_out)
+
+
+@cache
+def declared() -> tuple[str, ...]:
     return tuple(sorted(found.parent.name for found in _SERVICES.glob("*/product.py") if found.parent.name != "kernel"))
+
+
+def leave_out(unusable: list[str]) -> None:
+    """For this process and for those it starts."""
+    known = [name for name in os.environ.get(_WITHOUT, "").split(",") if name]
+    os.environ[_WITHOUT] = ",".join([*known, *unusable])
+    names.cache_clear()
 
 
 @cache

@@ -47,6 +47,10 @@ def _nothing_beside(_: World) -> None:
     return None
 
 
+def _lacks_nothing() -> str | None:
+    return None
+
+
 def _no_headers(_: World) -> Mapping[str, str]:
     return {}
 
@@ -115,6 +119,8 @@ class Product:
     key_headers: tuple[bytes, ...] = ()
     # Before the doors open and after they closed; what `started` raises as CannotStart keeps them shut.
     started: Callable[[], Awaitable[None]] = _nothing_to_do
+    # What this machine lacks for it, and how to get it; asked before anything of it is started.
+    lacks: Callable[[], str | None] = _lacks_nothing
     stopped: Callable[[], Awaitable[None]] = _nothing_to_do
     # Writes down as rows what an episode did outside of them, before anybody looks at its diff.
     settle: Callable[[World], Awaitable[None]] = _all_in_rows

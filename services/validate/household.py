@@ -63,6 +63,8 @@ class Household(Connection):
         self._loop.run_until_complete(self._open())
 
     async def _open(self) -> None:
+        for service in self._services.values():
+            await service.product.started()
         await self.control.ledger.start()
         await self.control.replicas.look()
 
@@ -80,12 +82,17 @@ class Household(Connection):
         return self._send(Outgoing(method, url, headers or {}, content))
 
     def close(self) -> None:
-        self._loop.run_until_complete(self.control.close())
+        self._loop.run_until_complete(self._leave())
         for service in self._services.values():
             service.episodes.worlds.close()
         self._loop.close()
         self._own.cleanup()
         super().close()
+
+    async def _leave(self) -> None:
+        await self.control.close()
+        for service in self._services.values():
+            await service.product.stopped()
 
     def __enter__(self) -> Self:
         return self

@@ -19,7 +19,7 @@ from tests.ide.sample import build_sample
 DOOR_TOKEN = "door-of-the-stand"
 _RUN = """
 import sys
-from services.ide.declared import product
+from services.ide.product import product
 from services.kernel.config import Settings
 from services.kernel.product import CannotStart
 from services.kernel.serve import run_product

@@ -28,6 +28,7 @@ product = Product(
     body_limit=16 * MIB,
     key_headers=(b"x-request-id",),
     started=workshop.start,
+    lacks=workshop.lacking,
     stopped=workshop.stop,
     settle=workspace.settle,
     closed=workspace.closed,
