@@ -17,7 +17,7 @@ COLUMNS: dict[str, tuple[str, str | None, str]] = {
     "nice_id": ("ID", "id", "id"),
     "id": ("ID", "id", "id"),
     "status": ("Status", "status_rank", "status"),
-    "priority": ("Priority", "priority_rank", "priority"),
+    "priority": ("Priority", "ifnull(priority_rank, -1)", "priority"),
     "type": ("Type", "type", "type"),
     "subject": ("Subject", "subject_folded", "subject"),
     "description": ("Subject", "subject_folded", "subject"),
