@@ -44,6 +44,8 @@ class Telemetry:
         self._requests = Counter(
             "dayshift_requests", "Requests answered.", ("operation", "status"), registry=self.registry
         )
+        # Finding a labelled counter costs more than counting.
+        self._counted: dict[tuple[str, int], Counter] = {}
         self._latency = Histogram(
             "dayshift_request_seconds", "Time from body read to answer.", buckets=_BUCKETS, registry=self.registry
         )
@@ -55,7 +57,10 @@ class Telemetry:
         self._traces = _traces(service)
 
     def answered(self, episode: str, operation: str, status: int, seconds: float) -> None:
-        self._requests.labels(operation, str(status)).inc()
+        counted = self._counted.get((operation, status))
+        if counted is None:
+            counted = self._counted[operation, status] = self._requests.labels(operation, str(status))
+        counted.inc()
         self._latency.observe(seconds)
         if self._log.isEnabledFor(logging.INFO):
             self._line(episode, operation, status, seconds)
