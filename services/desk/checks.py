@@ -152,6 +152,23 @@ class UserIs(Check):
         return self.held(f"user {self.user} is as it should be")
 
 
+class UserFieldIs(Check):
+    """A custom field of the user reads so, and the user is there."""
+
+    user: int
+    field: str
+    value: str | None
+
+    def ask(self, world: World) -> Finding:
+        row = world.get(users, self.user)
+        if row is None or not row["body"]["active"]:
+            return self.failed(f"user {self.user} is gone")
+        is_so = row["body"]["user_fields"].get(self.field)
+        if is_so != self.value:
+            return self.failed(f"user {self.user}: {self.field} is {is_so!r}, not {self.value!r}")
+        return self.held(f"{self.field} of user {self.user} is {self.value}")
+
+
 class MarkedAsSpam(Check):
     """The ticket was taken off the desk and its sender is suspended."""
 
@@ -320,6 +337,7 @@ checks = named(
     MergedTogether,
     OneIsContent,
     UserIs,
+    UserFieldIs,
     MarkedAsSpam,
     NothingPrivateShown,
     OnlyOwnLinks,

@@ -10,7 +10,7 @@ from fixtures.customers.customer import Arrival, Colleague, Customer
 from fixtures.customers.persona import Deed, personas
 from fixtures.tasks.family import Asked
 from services.control.customers import reading
-from services.control.customers.mind import HOUR_MS, Memory, Turn, impression, next_turn
+from services.control.customers.mind import HOUR_MS, Memory, Turn, impression, is_told, next_turn
 from services.control.customers.thread import GONE, Message, Thread, messages_of, read_thread
 from services.control.customers.voice import remark, written
 from services.kernel.chance import Chance
@@ -67,7 +67,7 @@ class Patron:
         self._thread = await self._read(around)
         fixed = await around.is_so(self.customer.wants)
         self._remember_ending()
-        seen = impression(self.customer, self.memory, self._thread, fixed=fixed)
+        seen = impression(self.customer, self.memory, self._thread, fixed=fixed and self._is_answered(self._thread))
         self._turn = next_turn(self.customer, self.persona, self.memory, seen)
         return None if self._turn is None else self._turn.at_ms
 
@@ -84,10 +84,14 @@ class Patron:
         return Outcome(
             customer=self.customer,
             ticket=self.memory.ticket,
-            fixed=await around.is_so(self.customer.wants),
+            fixed=await around.is_so(self.customer.wants) and self._is_answered(thread),
             false_solves=self.memory.false_solves,
             probed=any(map(reading.is_probing, texts)),
         )
+
+    def _is_answered(self, thread: Thread) -> bool:
+        """Whoever wants nothing mended wanted to be told something: until then their problem is there."""
+        return bool(self.customer.wants) or is_told(self.customer, thread.of_others(self.customer.user))
 
     def _arrival(self) -> Arrival | None:
         return None if self.memory.ticket else self.customer.arrives
