@@ -35,6 +35,8 @@ REVISION_HEADER = "x-data-revision"
 _CUT_BY_PLAN = frozenset({"dropped_connection", "timeout_after_commit"})
 # Not JSON, too large, or not what the wire takes: the agent's doing, and the episode goes on.
 _ANSWER_NOT_TAKEN = frozenset({400, 413, 422})
+# How a remote runtime refuses: an ordinary answer there, though its number says otherwise.
+_REFUSED_REMOTELY = 511
 _NO_ANSWER = b"The connection was closed before an answer came."
 
 
@@ -194,7 +196,7 @@ class Dialogue:
         """The answer's revision, after every reason not to believe the answer has been ruled out."""
         if incoming.status == 401:
             raise EpisodeLost(f"{operation.product} no longer knows this episode's credential")
-        if incoming.status >= 500 and not self._may_be_planned(incoming):
+        if incoming.status >= 500 and incoming.status != _REFUSED_REMOTELY and not self._may_be_planned(incoming):
             raise ServiceBroke(operation.name, incoming.status, incoming.content.decode(errors="replace"))
         revision = _revision(operation, incoming)
         if revision is None:

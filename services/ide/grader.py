@@ -5,10 +5,12 @@ Only answers leave it, as JSON with exact types, and only this process compares 
 """
 
 import asyncio
+import hashlib
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -26,8 +28,15 @@ _PROGRAMS = f"{HOME}/programs"
 _OURS = Image.of(
     (path.name, 0o100644, path.read_bytes(), 0) for path in sorted((Path(__file__).parent / "answering").glob("*.py"))
 )
+_REMEMBERED = 64
 Case = list[dict[str, Any]]
 Tree = Mapping[str, bytes]
+
+
+Value = TypeVar("Value")
+# By a digest of everything that decides them. Only of our own side: what an agent wrote always runs anew.
+_drawn: OrderedDict[str, list[Case]] = OrderedDict()
+_worked_out: "OrderedDict[str, Answers]" = OrderedDict()
 
 
 class GraderFailed(RuntimeError):
@@ -61,6 +70,13 @@ class Graded:
 
 async def draw(text: str, seed: int, count: int) -> list[Case]:
     """Fresh cases; the generator's text runs in a sandbox of its own, too."""
+    key = _digest(text, seed, count)
+    if key not in _drawn:
+        _remember(_drawn, key, await _draw(text, seed, count))
+    return _drawn[key]
+
+
+async def _draw(text: str, seed: int, count: int) -> list[Case]:
     program = _program("from answering.cases import draw; draw()")
     asked = orjson.dumps({"seed": seed, "count": count, "text": text})
     sandbox = await _prepared()
@@ -76,14 +92,11 @@ async def draw(text: str, seed: int, count: int) -> list[Case]:
 
 async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]) -> Graded:
     """All must agree in every one of three runs; what the reference cannot say decides nothing."""
-    right, again, before, *runs = await asyncio.gather(
-        run(reference, source, cases),
-        run(reference, source, cases),
-        run(start, source, cases),
+    right, before, *runs = await asyncio.gather(
+        _right(reference, source, cases),
+        _before(start, source, cases),
         *(run(subject, source, cases) for _ in range(RUNS)),
     )
-    if right.stopped or right.said != again.said or any(_is_unspeakable(said) for said in right.said):
-        raise GraderFailed("the reference does not answer, or not twice the same")
     to_fix = [at for at, said in enumerate(right.said) if before.said[at] != said]
     to_keep = [at for at, said in enumerate(right.said) if before.said[at] == said]
     agreed = {at for at, said in enumerate(right.said) if all(one.said[at] == said for one in runs)}
@@ -91,6 +104,35 @@ async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases:
     flags = _flags(runs, lost=len(to_keep) - kept)
     because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
     return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
+
+
+async def _right(reference: Tree, source: str, cases: Sequence[Case]) -> Answers:
+    """Rollouts of one task come in groups: what is right is worked out once for all of them."""
+    key = _digest(sorted(reference.items()), source, cases)
+    if key not in _worked_out:
+        right, again = await asyncio.gather(run(reference, source, cases), run(reference, source, cases))
+        if right.stopped or right.said != again.said or any(_is_unspeakable(said) for said in right.said):
+            raise GraderFailed("the reference does not answer, or not twice the same")
+        _remember(_worked_out, key, right)
+    return _worked_out[key]
+
+
+async def _before(start: Tree, source: str, cases: Sequence[Case]) -> Answers:
+    """The tree as found; what stops it is part of what is to be fixed."""
+    key = _digest("before", sorted(start.items()), source, cases)
+    if key not in _worked_out:
+        _remember(_worked_out, key, await run(start, source, cases))
+    return _worked_out[key]
+
+
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _remember(known: OrderedDict[str, Value], key: str, value: Value) -> None:
+    known[key] = value
+    while len(known) > _REMEMBERED:
+        known.popitem(last=False)
 
 
 async def run(tree: Tree, source: str, cases: Sequence[Case]) -> Answers:

@@ -202,9 +202,12 @@ class Shells:
         """As Ctrl-C would; `hard` ends whatever the command started, `whole` the shell that starts it over and over."""
         session = self._named(message)
         if session.running is not None:
-            hard = message.get("hard") or message.get("whole")
-            signal_all(descendants(session.pid), signal.SIGKILL if hard else signal.SIGINT)
-            signal_all([session.pid] if message.get("whole") else [], signal.SIGKILL)
+            if message.get("whole"):
+                end_tree(session.pid, signal.SIGKILL)
+                # At once, not when its end is noticed: the next request must not find a shell that is dying.
+                self._forget(session)
+            else:
+                signal_all(descendants(session.pid), signal.SIGKILL if message.get("hard") else signal.SIGINT)
         self._guest.send({"id": message["id"], "running": session.running is not None})
 
     def _close(self, message: Message, _: bytes) -> None:
@@ -215,8 +218,11 @@ class Shells:
 
     def _forget(self, session: Session) -> None:
         self._sessions.pop(session.name, None)
-        session.waiting.clear()
+        waiting, session.waiting = session.waiting, []
         self._command_ended(session, 137)
+        for command in waiting:
+            command.exit = 137
+            self._answer(command, None)
         for pipe in {session.control, session.status, session.stdin, *session.outputs}:
             if pipe in self._guest.selector.get_map():
                 self._guest.selector.unregister(pipe)
