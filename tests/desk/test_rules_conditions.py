@@ -23,6 +23,7 @@ from services.desk.rules.conditions import (
 )
 from services.desk.rules.office_hours import HOUR_MS, MINUTE_MS, Schedule
 from services.desk.rules.selecting import Selection
+from services.desk.rules.subjects import Viewer
 from services.desk.tables import tickets as ticket_rows
 from services.kernel.clock import milliseconds
 from services.kernel.forks import Forks
@@ -79,7 +80,7 @@ def test_so_much_open_time_later_is_exactly_so_much_later(start: datetime, minut
 
 def subject(world: World, key: int, **more) -> Subject:
     row = ticket(world, key)
-    seen = subjects.at_rest(world, row, world.clock.now_ms(), OFFICE, user(world, MARA))
+    seen = subjects.at_rest(world, row, world.clock.now_ms(), OFFICE, Viewer.of(world, user(world, MARA)))
     return Subject(**{**{name: getattr(seen, name) for name in seen.__dataclass_fields__}, **more})
 
 
@@ -224,7 +225,7 @@ CONDITION = st.sampled_from([*STANDING, f"custom_fields_{ORDER_FIELD}"]).flatmap
 def test_an_index_finds_what_looking_at_every_ticket_finds(forks: Forks, every: list, some: list) -> None:
     fork = forks.take()
     world = World(fork, seed=7)
-    conditions, viewer = Conditions(tuple(every), tuple(some)), user(world, MARA)
+    conditions, viewer = Conditions(tuple(every), tuple(some)), Viewer.of(world, user(world, MARA))
 
     selection = Selection(world, conditions, viewer)
     rows = listing.every(world, ticket_rows)

@@ -49,10 +49,11 @@ def _attached(_: Asked, term: Property) -> str | None:
 
 def _satisfied(asked: Asked, term: Property) -> str | None:
     score, with_comment = _RATED.get(term.value.lower(), (term.value.lower(), False))
-    told = f"body ->> '$.satisfaction_rating.score' = {asked.binder.bind(score)}"
-    if with_comment:
-        told += " AND ifnull(body ->> '$.satisfaction_rating.comment', '') <> ''"
-    return ids(f"SELECT id FROM tickets WHERE {told}")  # noqa: S608 - bound
+    if score not in ("good", "bad"):
+        told = f"body ->> '$.satisfaction_rating.score' = {asked.binder.bind(score)}"
+        return ids(f"SELECT id FROM tickets WHERE {told}")  # noqa: S608 - bound
+    given = f"SELECT ticket_id FROM satisfaction_ratings WHERE score = {asked.binder.bind(score)}"  # noqa: S608 - bound
+    return ids(f"{given} AND ifnull(body ->> '$.comment', '') <> ''" if with_comment else given)
 
 
 def _any_value(asked: Asked, term: Property) -> str | None:

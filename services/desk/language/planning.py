@@ -47,9 +47,19 @@ def _plan(asked: Asked, kind: str, texts: list[Text], terms: list[Property]) -> 
     conditions = _compared(asked, kind, terms)
     if conditions is None:
         return None
+    if len(conditions) == 1 and not texts:
+        conditions = [_unwrapped(kind, conditions[0])]
     conditions += [_found(asked, kind, text) for text in texts]
     wanted = [text for text in texts if not text.is_negated]
     return Plan(kind, " AND ".join((*conditions, _ALIVE[kind])), _relevance(asked, kind, wanted), bool(texts))
+
+
+def _unwrapped(kind: str, condition: str) -> str:
+    """A set of ids that is all there is to ask for needs not be made first: its own condition finds the rows."""
+    start = f"(id IN (SELECT id FROM {TABLES[kind]} WHERE "  # noqa: S608 - our own name
+    if condition.startswith(start) and condition.count("SELECT") == 1:
+        return f"({condition.removeprefix(start).removesuffix('))')})"
+    return condition
 
 
 def _compared(asked: Asked, kind: str, terms: list[Property]) -> list[str] | None:
@@ -91,12 +101,14 @@ def _words(asked: Asked, kind: str, text: Text) -> str:
     if match is None:
         return "0"
     bound = asked.binder.bind(match)
-    inside = f"SELECT rowid FROM {TABLES[kind]}_texts WHERE {TABLES[kind]}_texts MATCH {bound}"  # noqa: S608 - bound
     if kind != "ticket":
-        return ids(inside)
-    # An id is as good as a word, and both are tried: people paste order numbers too.
+        return ids(f"SELECT rowid FROM {TABLES[kind]}_texts WHERE {TABLES[kind]}_texts MATCH {bound}")  # noqa: S608 - bound
+    # A description is the first comment: to look through both would be to look twice.
+    subject = asked.binder.bind(f"subject_text : ({match})")
+    inside = f"SELECT rowid FROM tickets_texts WHERE tickets_texts MATCH {subject}"  # noqa: S608 - bound
     said = f"SELECT rowid FROM comments_texts WHERE comments_texts MATCH {bound}"  # noqa: S608 - bound
     found = f"{inside} UNION ALL SELECT ticket_id FROM comments WHERE id IN ({said})"  # noqa: S608 - bound
+    # A number is an id where there is such a ticket, else a word: people paste order numbers too.
     key = None if text.is_phrase else number(text.words.lstrip("#"))
     if key is None:
         return ids(found)

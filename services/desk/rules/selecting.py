@@ -7,8 +7,19 @@ from services.desk.language.binding import Binder
 from services.desk.operations import listing
 from services.desk.operations.listing import Where
 from services.desk.rules import ruling, subjects
-from services.desk.rules.conditions import ORDERED, Condition, Conditions, channel, listed, meets, number, rank
+from services.desk.rules.conditions import (
+    ORDERED,
+    STATUSES,
+    Condition,
+    Conditions,
+    channel,
+    listed,
+    meets,
+    number,
+    rank,
+)
 from services.desk.rules.office_hours import HOUR_MS
+from services.desk.rules.subjects import Viewer
 from services.desk.tables import tickets
 from services.kernel.statements import Row
 from services.kernel.world import World
@@ -19,10 +30,18 @@ _IDS = ("group_id", "assignee_id", "requester_id", "organization_id", "brand_id"
 _ALIVE = "id NOT IN (SELECT id FROM tickets WHERE deleted_at IS NOT NULL)"
 
 
+# What must be so for a condition to hold at all, where an index can tell no more.
+_NEEDED = {
+    **{status.upper(): f"status_rank = {at}" for at, status in enumerate(STATUSES)},
+    **dict.fromkeys(("sla_next_breach_at", "until_sla_next_breach_at"), "id IN (SELECT ticket_id FROM sla_targets)"),
+    **dict.fromkeys(("due_date", "until_due_date"), "due_at IS NOT NULL"),
+}
+
+
 class Selection:
     """The tickets that meet conditions, as one member of staff sees them."""
 
-    def __init__(self, world: World, conditions: Conditions, viewer: Row | None) -> None:
+    def __init__(self, world: World, conditions: Conditions, viewer: Viewer | None) -> None:
         self._world = world
         self._viewer = viewer
         self._binder = Binder()
@@ -32,13 +51,16 @@ class Selection:
             sql = self._sql(one)
             if sql is None:
                 left.append(one)
+                asked.append(_NEEDED.get(one.field, "1"))
             else:
                 asked.append(sql)
         some = self._either(conditions)
+        if some is None and conditions.some:
+            asked.append(" OR ".join(f"({self._sql(one) or _NEEDED.get(one.field, '1')})" for one in conditions.some))
         if some is not None:
             asked.append(some)
         self._left = Conditions(tuple(left), () if some is not None else conditions.some)
-        self._where = Where(" AND ".join(asked), self._binder.parameters)
+        self._where = Where(" AND ".join(f"({one})" for one in asked), self._binder.parameters)
 
     @property
     def where(self) -> Where:
@@ -86,7 +108,7 @@ class Selection:
             return None
         negated = "NOT " if one.operator == "is_not" else ""
         if one.value == "current_groups":
-            groups = () if self._viewer is None else subjects.groups_of(self._world, self._viewer["id"])
+            groups = () if self._viewer is None else self._viewer.groups
             return f"{negated}ifnull({one.field}, 0) IN {self._binder.bind_all(groups)}"
         key = self._id(one.value)
         if key is None and one.value not in (None, "", "-", "none"):
@@ -95,7 +117,7 @@ class Selection:
 
     def _id(self, value: Any) -> int | None:
         if value == "current_user":
-            return None if self._viewer is None else int(self._viewer["id"])
+            return None if self._viewer is None else self._viewer.id
         text = str(value or "")
         return int(text) if text.isascii() and text.isdigit() else None
 
@@ -103,6 +125,17 @@ class Selection:
 def _tagged(binder: Binder, one: Condition, _: int) -> str | None:
     inside = f"SELECT owner_id FROM ticket_links WHERE kind = 'tag' AND value IN {binder.bind_all(listed(one.value))}"  # noqa: S608 - bound
     return f"id {'' if one.operator == 'includes' else 'NOT '}IN ({inside})"
+
+
+def _rated(binder: Binder, one: Condition, _: int) -> str | None:
+    """Ratings have rows of their own; what was only offered, or not even that, has not."""
+    score = str(one.value).removesuffix("withcomment")
+    if one.operator not in ("is", "is_not") or score not in ("good", "bad"):
+        return None
+    commented = "<>" if str(one.value).endswith("withcomment") else "="
+    given = f"score = {binder.bind(score)} AND ifnull(body ->> '$.comment', '') {commented} ''"
+    inside = f"SELECT ticket_id FROM satisfaction_ratings WHERE {given}"  # noqa: S608 - bound
+    return f"id {'' if one.operator == 'is' else 'NOT '}IN ({inside})"
 
 
 def _typed(binder: Binder, one: Condition, _: int) -> str | None:
@@ -132,6 +165,7 @@ def _aged(column: str) -> Callable[[Binder, Condition, int], str | None]:
 
 _TOLD: Mapping[str, Callable[[Binder, Condition, int], str | None]] = {
     "current_tags": _tagged,
+    "satisfaction_score": _rated,
     "type": _typed,
     "via_id": _came,
     "created_at": _aged("created_at"),

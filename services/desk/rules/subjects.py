@@ -1,6 +1,7 @@
 """Tickets as conditions see them, with the moments and counts that are kept beside them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from services.desk.operations import listing
 from services.desk.operations.changing import SYSTEM, Change
@@ -72,21 +73,28 @@ def of_change(world: World, change: Change, row: Row, schedule: Schedule) -> Sub
     )
 
 
-def at_rest(world: World, row: Row, now_ms: int, schedule: Schedule, viewer: Row | None = None) -> Subject:
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """The member of staff who looks, and the groups they belong to."""
+
+    id: int
+    groups: tuple[int, ...]
+
+    @classmethod
+    def of(cls, world: World, user: Row) -> "Viewer":
+        found = listing.every(world, group_memberships, equal(user_id=user["id"]))
+        return cls(user["id"], tuple(sorted(row["body"]["group_id"] for row in found)))
+
+
+def at_rest(world: World, row: Row, now_ms: int, schedule: Schedule, viewer: Viewer | None = None) -> Subject:
     """A ticket that nobody is changing, seen at some moment by some member of staff."""
-    groups = () if viewer is None else groups_of(world, viewer["id"])
     return Subject(
         ticket=row["body"],
         now_ms=now_ms,
         schedule=schedule,
         before=row["body"],
         is_update=False,
-        viewer_id=None if viewer is None else viewer["id"],
-        viewer_groups=groups,
+        viewer_id=None if viewer is None else viewer.id,
+        viewer_groups=() if viewer is None else viewer.groups,
         also=beside(world, row),
     )
-
-
-def groups_of(world: World, user_id: int) -> tuple[int, ...]:
-    found = listing.every(world, group_memberships, equal(user_id=user_id))
-    return tuple(sorted(row["body"]["group_id"] for row in found))

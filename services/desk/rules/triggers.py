@@ -20,13 +20,17 @@ def run(world: World, change: Change) -> Row:
     row, audit = change.after, change.audit
     waiting = ruling.active(world, triggers) if row["body"]["status"] != "closed" else []
     schedule = ruling.schedule(world)
-    while waiting:
-        subject = subjects.of_change(world, change, row, schedule)
-        rule = next((rule for rule in waiting if meets(subject, rule.conditions)), None)
-        if rule is None:
-            break
-        waiting = [other for other in waiting if other is not rule]
+    subject, at = subjects.of_change(world, change, row, schedule), 0
+    while at < len(waiting):
+        rule = waiting[at]
+        if not meets(subject, rule.conditions):
+            at += 1
+            continue
+        before = row
         row, audit = fire(world, rule, "trigger", row, audit, change.author_id)
+        waiting.remove(rule)
+        if row is not before:
+            subject, at = subjects.of_change(world, change, row, schedule), 0
     return row
 
 
