@@ -10,12 +10,13 @@ from dayshift.wire import Opened, OpenRequest, ProductAccess, Verdict
 from loadtests.asking import Answer, Ask, Failed, Life, expected
 from loadtests.billing import billing_shift
 from loadtests.crm import crm_shift
+from loadtests.desk import desk_shift
 from loadtests.ide import ide_shift
 
 Work = Generator[Ask, Answer, None]
 # Work on one product without end, checking every answer against what was written before.
 Shift = Callable[[ProductAccess, random.Random, str], Work]
-SHIFTS: Mapping[str, Shift] = {"billing": billing_shift, "crm": crm_shift, "ide": ide_shift}
+SHIFTS: Mapping[str, Shift] = {"billing": billing_shift, "crm": crm_shift, "desk": desk_shift, "ide": ide_shift}
 _FREE_PLAY_CALLS = 40
 
 

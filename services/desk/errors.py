@@ -55,7 +55,7 @@ class RecordInvalid(Refusal):
 
 
 class UpdateConflict(Refusal):
-    """Safe Update prevented the update due to outdated ticket data. Please fetch the latest ticket data and try again."""
+    """Safe Update prevented the update due to outdated ticket data. Please fetch the latest data and try again."""
 
     status = 409
 

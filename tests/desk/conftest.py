@@ -14,7 +14,7 @@ import uvloop
 from zdesk import Zendesk
 from zenpy import Zenpy
 
-from services.desk.declared import product
+from services.desk.product import product
 from services.kernel.answers import Answer
 from services.kernel.config import Settings
 from services.kernel.episodes import Episode, Opening

@@ -10,7 +10,7 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from services.desk.declared import product
+from services.desk.product import product
 from services.kernel.app import create_api
 from services.kernel.config import Settings
 from services.kernel.dispatch import _flat

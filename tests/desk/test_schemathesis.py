@@ -13,7 +13,7 @@ from schemathesis import Case, GenerationMode
 from schemathesis.config import SchemathesisConfig
 from schemathesis.schemas import BaseSchema
 
-from services.desk.declared import product
+from services.desk.product import product
 from services.kernel.app import create_api
 from services.kernel.config import Settings
 from services.kernel.episodes import Opening

@@ -19,7 +19,12 @@ from tests.e2e.engine import PLAYGROUND, ROOT, TOKEN, Composed, require_engine
 pytestmark = pytest.mark.compose
 _OURS = ("control", *catalog.names())
 _CONTACTS = "/crm/v3/objects/contacts"
-_READS = {"crm": "crm.contacts.list", "billing": "billing.customers.list", "ide": "ide.users.me"}
+_READS = {
+    "crm": "crm.contacts.list",
+    "desk": "desk.users.me",
+    "billing": "billing.customers.list",
+    "ide": "ide.users.me",
+}
 
 
 @pytest.fixture(scope="module")

@@ -67,6 +67,7 @@ def change_ticket(
     via: Body,
     comment: Body | None = None,
     audit: Row | None = None,
+    *,
     metadata: Mapping[str, Any] | None = None,
     event: str = "ticket.updated",
 ) -> Change | None:
