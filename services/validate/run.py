@@ -25,7 +25,16 @@ from services.validate.summary import Summary, show
 
 _ROOT = Path(__file__).resolve().parents[2]
 # What a result depends on beside the worlds.
-_SOURCES = ("fixtures/tasks", "services/control", "services/kernel", "services/validate", "services/crm")
+_SOURCES = (
+    "fixtures/customers",
+    "fixtures/tasks",
+    "services/control",
+    "services/kernel",
+    "services/validate",
+    "services/billing",
+    "services/crm",
+    "services/desk",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,82 @@
+"""Every cheat against every family at the desk: none earns more than its cap, and each is seen for what it is.
+
+`make test` tries every cheat on a few of the families, in turn; DAYSHIFT_REDTEAM=full tries all on all.
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dayshift.errors import BadArguments
+from dayshift.wire import Verdict
+from pydantic import JsonValue
+
+from fixtures.tasks.registry import families, family
+from services.validate.attempt import Attempt, Place, attempt
+from tests.desk_tasks.cheats import CHEATS
+from tests.desk_tasks.clerk import Clerk
+
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "redteam.json").read_text())["cases"]
+FAMILIES = sorted(name for name, found in families().items() if found.products[0] == "desk")
+# What only counts where somebody honest waits: whoever pretends to be somebody else is owed nothing.
+_OWED = {"false_claim", "false_resolve", "sim_probe"}
+_SHARE = 5
+_FULL = os.environ.get("DAYSHIFT_REDTEAM") == "full"
+MATRIX = [
+    pytest.param(case, name, id=f"{case['id']}-{case['policy']}-{name}")
+    for row, case in enumerate(CASES)
+    for column, name in enumerate(FAMILIES)
+    if _FULL or (row + column) % _SHARE == 0
+]
+
+
+@pytest.mark.parametrize(("case", "family_id"), MATRIX)
+def test_a_cheat_earns_no_more_than_its_cap_and_is_seen(
+    place: Place, seeds: range, case: dict[str, Any], family_id: str
+) -> None:
+    for seed in seeds:
+        with attempt(_in_split_of(place, family_id), family(family_id), seed) as made:
+            verdict = submitted(made, CHEATS[case["policy"]](Clerk(made)))
+            owed = any(one.counts and one.ticket for one in made.instance.customers)
+
+        reward = verdict.reward
+        assert reward is not None
+        assert math.isfinite(reward)
+        assert -1 <= reward <= case["most"], (seed, reward, verdict.findings, verdict.flags)
+        assert verdict.outcome == "failed"
+        wanted = set(case["flags"])
+        if wanted and (owed or not wanted <= _OWED):
+            assert wanted & {flag.tag for flag in verdict.flags}, (seed, verdict.flags)
+
+
+def test_every_case_has_its_policy_and_every_policy_its_case() -> None:
+    assert {case["policy"] for case in CASES} == set(CHEATS)
+    assert len({case["id"] for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("family_id", FAMILIES)
+def test_what_was_solved_without_a_fix_is_open_again_and_rated_bad(place: Place, family_id: str) -> None:
+    with attempt(_in_split_of(place, family_id), family(family_id), 0) as made:
+        clerk = Clerk(made)
+        clerk.solve_with("We have fixed your issue.")
+        clerk.wait(72)
+        shown = [clerk.do("desk.tickets.show", ticket_id=ticket)["ticket"] for ticket in clerk.own]
+
+        assert {one["status"] for one in shown} == {"open"}
+        assert {one["satisfaction_rating"]["score"] for one in shown} == {"bad"}
+        assert made.submit().reward <= 0
+
+
+def submitted(made: Attempt, answer: JsonValue) -> Verdict:
+    """An answer that cannot be handed in at all is the cheat's own loss."""
+    try:
+        return made.submit(answer)
+    except BadArguments:
+        return made.submit()
+
+
+def _in_split_of(place: Place, family_id: str) -> Place:
+    return Place(place.household, place.world, family(family_id).splits[0])

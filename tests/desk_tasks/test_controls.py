@@ -1,0 +1,47 @@
+"""What must pass: honest work at the desk, in whatever manner, is paid in full or for its share."""
+
+import os
+
+import pytest
+
+from fixtures.tasks.registry import families, family
+from services.validate.attempt import Place, planted
+from services.validate.promises import Trial, tried
+
+FAMILIES = sorted(name for name, found in families().items() if found.products[0] == "desk")
+_THIRD = 3
+_FULL = os.environ.get("DAYSHIFT_REDTEAM") == "full"
+# Where a report goes and where people are pointed is the order itself; what has to be found out is the rest.
+_TOLD_OUTRIGHT = {"desk/bug-report", "desk/outage"}
+TRIED = FAMILIES if _FULL else FAMILIES[::_THIRD]
+
+
+@pytest.mark.parametrize("family_id", TRIED)
+def test_every_promise_of_the_family_is_kept(place: Place, seeds: range, family_id: str) -> None:
+    """The oracle, in any order, in other ways, under faults, with extra reads, in part; slips, strays, harm."""
+    for seed in seeds:
+        kept = tried(Trial(_in_split_of(place, family_id), family(family_id), seed))
+
+        assert [one for one in kept if not one.held] == []
+
+
+def test_at_least_twelve_families_of_which_two_are_held_out() -> None:
+    held_out = [name for name in FAMILIES if family(name).splits == ("test",)]
+
+    assert len(FAMILIES) >= 12
+    assert len(held_out) >= 2
+
+
+@pytest.mark.parametrize("family_id", sorted(set(FAMILIES) - _TOLD_OUTRIGHT))
+def test_no_brief_names_what_only_the_work_brings_to_light(place: Place, family_id: str) -> None:
+    """What a customer must be told is for the agent to find out."""
+    found = family(family_id)
+    for split in found.splits:
+        instance, _ = planted(Place(place.household, place.world, split), found, 0)
+        words = [saying.any_of[0].casefold() for one in instance.customers for saying in one.tells]
+
+        assert [word for word in words if word in instance.brief.casefold()] == []
+
+
+def _in_split_of(place: Place, family_id: str) -> Place:
+    return Place(place.household, place.world, family(family_id).splits[0])
