@@ -50,12 +50,12 @@ class Policy:
 
 def matching(world: World, subject: Subject) -> Policy | None:
     """The first that fits, in their order."""
-    policies = (_policy(key, text) for key, text in world.rows(_ALL))
+    policies = (policy_of(key, text) for key, text in world.rows(_ALL))
     return next((policy for policy in policies if meets(subject, policy.filter)), None)
 
 
 @lru_cache(maxsize=1024)
-def _policy(key: int, text: str) -> Policy:
+def policy_of(key: int, text: str) -> Policy:
     body = orjson.loads(text)
     targets = tuple(
         (one["priority"], Target(one["metric"], one["target"], bool(one["business_hours"])))
