@@ -39,6 +39,8 @@ class Shift:
             if first is not None and first[0] <= now:
                 # One at a time: what somebody does may change everybody else's mind.
                 await first[1].act(around)
+                # Also where the desk turned them away and nothing changed: they have tried.
+                self._looked_at = None
                 states = await live.ask_all()
             elif now >= end:
                 return {
