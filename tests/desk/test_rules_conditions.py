@@ -9,21 +9,11 @@ from hypothesis import strategies as st
 
 from services.desk.operations import listing
 from services.desk.rules import subjects
-from services.desk.rules.conditions import (
-    CUSTOM_OPERATORS,
-    OPERATORS,
-    PRIORITIES,
-    STATUSES,
-    TYPES,
-    Condition,
-    Conditions,
-    Subject,
-    holds,
-    meets,
-)
+from services.desk.rules.conditions import Subject, holds, meets
 from services.desk.rules.office_hours import HOUR_MS, MINUTE_MS, Schedule
 from services.desk.rules.selecting import Selection
 from services.desk.rules.subjects import Viewer
+from services.desk.rules.wording import CUSTOM_OPERATORS, OPERATORS, PRIORITIES, STATUSES, TYPES, Condition, Conditions
 from services.desk.tables import tickets as ticket_rows
 from services.kernel.clock import milliseconds
 from services.kernel.forks import Forks

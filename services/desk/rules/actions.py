@@ -9,9 +9,10 @@ from services.desk.operations import assignment, listing
 from services.desk.operations.listing import equal
 from services.desk.operations.records import Body
 from services.desk.operations.texts import tags_of
-from services.desk.rules.conditions import CUSTOM, PRIORITIES, STATUSES, TYPES, listed
+from services.desk.rules.conditions import listed
 from services.desk.rules.placeholders import filled
 from services.desk.rules.ruling import Action
+from services.desk.rules.wording import CUSTOM, PRIORITIES, STATUSES, TYPES
 from services.desk.tables import group_memberships, users
 from services.kernel.statements import Row
 from services.kernel.world import World

@@ -14,9 +14,10 @@ from services.desk.operations.changing import SYSTEM, Change, append_events, cha
 from services.desk.operations.texts import comment_of
 from services.desk.rules import ruling, subjects
 from services.desk.rules.actions import effect_of
-from services.desk.rules.conditions import SINCE, UNTIL, Condition, Subject, meets, number
+from services.desk.rules.conditions import Subject, meets, number
 from services.desk.rules.office_hours import HOUR_MS, Schedule
 from services.desk.rules.ruling import Rule
+from services.desk.rules.wording import SINCE, UNTIL, Condition
 from services.desk.tables import automations, tickets
 from services.kernel.statements import Row
 from services.kernel.world import World

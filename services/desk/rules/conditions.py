@@ -1,93 +1,25 @@
-"""Conditions as the rules write them, {field, operator, value}, and whether a ticket meets them."""
+"""Whether a ticket meets the conditions of a rule."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from services.desk.rules.office_hours import HOUR_MS, Schedule
+from services.desk.rules.wording import (
+    COUNTS,
+    CUSTOM,
+    EQUAL,
+    MOVED,
+    ORDERED,
+    SCORES,
+    SINCE,
+    UNTIL,
+    Condition,
+    Conditions,
+)
 
-STATUSES = ("new", "open", "pending", "hold", "solved", "closed")
-PRIORITIES = ("low", "normal", "high", "urgent")
-TYPES = ("problem", "incident", "question", "task")
-SCORES = ("unoffered", "offered", "bad", "badwithcomment", "good", "goodwithcomment")
-ORDERED: Mapping[str, tuple[str, ...]] = {"status": STATUSES, "priority": PRIORITIES}
-_VIA = {"0": "web", "4": "email", "mail": "email", "5": "api", "8": "rule", "24": "mobile", "29": "chat"}
 _TRUE = ("true", "1", "yes")
-
-# Hours since a ticket's status became this, or since something was done to it.
-SINCE = {
-    "NEW": "new_at",
-    "OPEN": "open_at",
-    "PENDING": "pending_at",
-    "HOLD": "hold_at",
-    "SOLVED": "solved_at",
-    "CLOSED": "closed_at",
-    "created_at": "created_at",
-    "updated_at": "updated_at",
-    "assigned_at": "assigned_at",
-    "requester_updated_at": "requester_updated_at",
-    "assignee_updated_at": "assignee_updated_at",
-    "due_date": "due_at",
-    "sla_next_breach_at": "sla_breach_at",
-}
-UNTIL = {"until_due_date": "due_at", "until_sla_next_breach_at": "sla_breach_at"}
-TIMES = (*SINCE, *UNTIL)
-COUNTS = ("reopens", "replies", "agent_stations", "group_stations", "number_of_incidents")
-
-_EQUAL = ("is", "is_not")
-_COMPARED = (*_EQUAL, "less_than", "greater_than")
-_MOVED = ("changed", "not_changed", "value", "not_value", "value_previous", "not_value_previous")
-_WORDS = ("includes", "not_includes", "is", "is_not")
-_HOURS = (*("is", "less_than", "greater_than"), *("is_business_hours", "less_than_business_hours"))
-OPERATORS: Mapping[str, tuple[str, ...]] = {
-    "status": (*_COMPARED, *_MOVED),
-    "priority": (*_COMPARED, *_MOVED),
-    **dict.fromkeys(("type", "group_id", "assignee_id", "brand_id", "ticket_form_id"), (*_EQUAL, *_MOVED)),
-    **dict.fromkeys(("requester_id", "organization_id", "via_id", "current_via_id"), _EQUAL),
-    **dict.fromkeys(("role", "requester_role", "update_type", "comment_is_public", "in_business_hours"), _EQUAL),
-    "satisfaction_score": (*_COMPARED, *_MOVED),
-    "current_tags": ("includes", "not_includes"),
-    **dict.fromkeys(("subject_includes_word", "description_includes_word", "comment_includes_word"), _WORDS),
-    **dict.fromkeys(COUNTS, _COMPARED),
-    **dict.fromkeys(TIMES, (*_HOURS, "greater_than_business_hours")),
-}
-CUSTOM = "custom_fields_"
-CUSTOM_OPERATORS = (*_EQUAL, "present", "not_present", "includes", "not_includes")
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One thing that must be so."""
-
-    field: str
-    operator: str
-    value: Any = None
-
-    @property
-    def is_about_time(self) -> bool:
-        return self.field in SINCE or self.field in UNTIL
-
-    def spelt(self) -> dict[str, Any]:
-        return {"field": self.field, "operator": self.operator, "value": self.value}
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """All of some, and at least one of others where there are any."""
-
-    every: tuple[Condition, ...] = ()
-    some: tuple[Condition, ...] = ()
-
-    @classmethod
-    def of(cls, written: Mapping[str, Any]) -> "Conditions":
-        return cls(_read(written.get("all")), _read(written.get("any")))
-
-    def spelt(self) -> dict[str, Any]:
-        return {"all": [one.spelt() for one in self.every], "any": [one.spelt() for one in self.some]}
-
-
-def _read(written: Sequence[Mapping[str, Any]] | None) -> tuple[Condition, ...]:
-    return tuple(Condition(one["field"], one["operator"], one.get("value")) for one in written or ())
+_VIA = {"0": "web", "4": "email", "mail": "email", "5": "api", "8": "rule", "24": "mobile", "29": "chat"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +56,7 @@ def holds(subject: Subject, condition: Condition) -> bool:
         return _SPECIAL[name](subject, operator, value)
     if name.startswith(CUSTOM):
         return _custom(subject, name.removeprefix(CUSTOM), operator, value)
-    if operator in _MOVED:
+    if operator in MOVED:
         return _moved(subject, name, operator, value)
     if value == "current_groups":
         return (held_by(subject.ticket, name) in subject.viewer_groups) == (operator == "is")
@@ -241,7 +173,7 @@ def listed(value: Any) -> list[str]:
 def _worded(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
     def holds_words(subject: Subject, operator: str, value: Any) -> bool:
         text = read(subject).casefold()
-        if operator in _EQUAL:
+        if operator in EQUAL:
             return (str(value or "").casefold() in text) == (operator == "is")
         words = set("".join(letter if letter.isalnum() else " " for letter in text).split())
         return any(word in words for word in listed(value)) == (operator == "includes")

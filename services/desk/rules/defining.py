@@ -3,8 +3,8 @@
 from typing import Any
 
 from services.desk.rules.actions import CHOICES, FIELDS
-from services.desk.rules.conditions import COUNTS, OPERATORS, ORDERED, SCORES, TIMES, TYPES
 from services.desk.rules.policies import METRICS
+from services.desk.rules.wording import COUNTS, OPERATORS, ORDERED, SCORES, TIMES, TYPES
 
 _TITLES = {
     "is": "Is",

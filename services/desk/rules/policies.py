@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from services.desk.rules.conditions import Conditions, Subject, meets
+from services.desk.rules.conditions import Subject, meets
+from services.desk.rules.wording import Conditions
 from services.kernel.world import World
 
 METRICS = (

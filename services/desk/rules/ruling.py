@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 
-from services.desk.rules.conditions import Conditions
 from services.desk.rules.office_hours import Schedule
+from services.desk.rules.wording import Conditions
 from services.desk.tables import ACCOUNT, account
 from services.kernel.world import World
 

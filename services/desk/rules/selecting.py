@@ -7,19 +7,10 @@ from services.desk.language.binding import Binder
 from services.desk.operations import listing
 from services.desk.operations.listing import Where
 from services.desk.rules import ruling, subjects
-from services.desk.rules.conditions import (
-    ORDERED,
-    STATUSES,
-    Condition,
-    Conditions,
-    channel,
-    listed,
-    meets,
-    number,
-    rank,
-)
+from services.desk.rules.conditions import channel, listed, meets, number, rank
 from services.desk.rules.office_hours import HOUR_MS
 from services.desk.rules.subjects import Viewer
+from services.desk.rules.wording import ORDERED, STATUSES, Condition, Conditions
 from services.desk.tables import tickets
 from services.kernel.statements import Row
 from services.kernel.world import World

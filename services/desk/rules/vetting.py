@@ -6,7 +6,8 @@ from typing import Any
 from services.desk.errors import RecordInvalid
 from services.desk.operations.records import Body
 from services.desk.rules import actions as doing
-from services.desk.rules.conditions import (
+from services.desk.rules.policies import METRICS
+from services.desk.rules.wording import (
     CUSTOM,
     CUSTOM_OPERATORS,
     OPERATORS,
@@ -17,7 +18,6 @@ from services.desk.rules.conditions import (
     Condition,
     Conditions,
 )
-from services.desk.rules.policies import METRICS
 
 _CHANGES = ("changed", "not_changed", "value", "not_value", "value_previous", "not_value_previous")
 _EMPTY = (None, "", "-", "none")

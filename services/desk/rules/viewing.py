@@ -6,9 +6,10 @@ from services.desk.operations import listing, showing
 from services.desk.operations.listing import Numbered, Order, Page, Paging
 from services.desk.operations.records import Body
 from services.desk.operations.showing import Shown
-from services.desk.rules.conditions import Conditions, held_by
+from services.desk.rules.conditions import held_by
 from services.desk.rules.selecting import Selection
 from services.desk.rules.subjects import Viewer
+from services.desk.rules.wording import Conditions
 from services.desk.tables import tickets
 from services.kernel.statements import Row
 from services.kernel.world import World
