@@ -46,13 +46,17 @@ product = Product(
     headers=headers,
     suffix=".json",
     body_limit=6 * MIB,
-    snippet="curl -s -H 'Authorization: Bearer {token}' '{base}/api/v2/tickets.json?page[size]=3'",
+    snippet="curl -sg -H 'Authorization: Bearer {token}' '{base}/api/v2/tickets.json?page[size]=3'\n"
+    "curl -s -H 'Authorization: Bearer {token}' '{base}/api/v2/search.json?query=type:ticket+status%3Csolved'",
     bench={
-        "ticket by id": BenchCall("GET", "/api/v2/tickets/{id}.json", ids=_TICKETS),
-        "list of 25 tickets": BenchCall("GET", "/api/v2/tickets.json?page[size]=25"),
-        "comments of a ticket": BenchCall("GET", "/api/v2/tickets/{id}/comments.json", ids=_TICKETS),
+        "ticket by id": BenchCall("GET", "/api/v2/tickets/{id}.json", ids=_TICKETS, bar=3.0),
+        "list of 25 tickets": BenchCall("GET", "/api/v2/tickets.json?page[size]=25", bar=12.0),
+        "comments of a ticket": BenchCall("GET", "/api/v2/tickets/{id}/comments.json", ids=_TICKETS, bar=6.0),
+        "open tickets by a word": BenchCall(
+            "GET", "/api/v2/search.json?query=type:ticket%20status%3Csolved%20invoice&per_page=25", bar=20.0
+        ),
         "reply": BenchCall(
-            "PUT", "/api/v2/tickets/{id}.json", {"ticket": {"comment": {"body": "Reply number {n}"}}}, _OPEN
+            "PUT", "/api/v2/tickets/{id}.json", {"ticket": {"comment": {"body": "Reply number {n}"}}}, _OPEN, bar=14.0
         ),
     },
 )

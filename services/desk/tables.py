@@ -46,12 +46,19 @@ def _worked_out(name: str, of: Callable[[Row], str | int | None], kind: Any = sa
 
 
 def _noun(
-    name: str, kind: str, *columns: sa.Column[Any], beside: tuple[sa.Column[Any], ...] = (), key: Any = sa.Integer
+    name: str,
+    kind: str,
+    *columns: sa.Column[Any],
+    beside: tuple[sa.Column[Any], ...] = (),
+    dated: bool = False,
+    key: Any = sa.Integer,
 ) -> sa.Table:
     """A table whose derived columns are each indexed in the order in which lists are shown.
 
-    Those `beside` are not: they are sorted by at most, or feed a full-text index, and every index costs every write.
+    Those `beside` are not: they are sorted by at most, feed a full-text index, or belong to a table of a few rows.
+    Every index costs every write, and every fork that reads the schema. `dated` tables are walked by their times.
     """
+    by_time = (sa.Index(f"{name}_by_creation", "created_at", "id"), sa.Index(f"{name}_by_change", "updated_at", "id"))
     return sa.Table(
         name,
         tables,
@@ -61,8 +68,7 @@ def _noun(
         sa.Column("body", Json, nullable=False),
         *columns,
         *beside,
-        sa.Index(f"{name}_by_creation", "created_at", "id"),
-        sa.Index(f"{name}_by_change", "updated_at", "id"),
+        *(by_time if dated else ()),
         *(sa.Index(f"{name}_by_{column.name}", column.name, "id") for column in columns),
         info={"kind": kind},
     )
@@ -95,6 +101,7 @@ tickets = _noun(
         _worked_out("description_text", indexing.description_text),
         _worked_out("ticket_links", indexing.ticket_links),
     ),
+    dated=True,
 )
 comments = _noun(
     "comments",
@@ -102,17 +109,22 @@ comments = _noun(
     _number("ticket_id"),
     beside=(_number("author_id"), _number("public"), _worked_out("comment_text", indexing.comment_text)),
 )
-audits = _noun("audits", "audit", _number("ticket_id"))
+audits = _noun("audits", "audit", _number("ticket_id"), dated=True)
 attachments = _noun("attachments", "attachment")
 uploads = _noun("uploads", "upload", key=sa.Text)
-job_statuses = _noun("job_statuses", "job_status", _text("status"), _number("due_at"), key=sa.Text)
+job_statuses = _noun("job_statuses", "job_status", _number("due_at"), beside=(_text("status"),), key=sa.Text)
 suspended_tickets = _noun("suspended_tickets", "suspended_ticket")
 # `metric` of `ticket_id` under a policy: {ticket_id, policy_id, metric, stage, target_minutes, due_at, breached_at …}.
-sla_targets = _noun("sla_targets", "sla_target", _number("ticket_id"), _number("policy_id"), _number("due_at"))
+sla_targets = _noun(
+    "sla_targets", "sla_target", _number("ticket_id"), _number("due_at"), beside=(_number("policy_id"),)
+)
 # {ticket_id, metric, instance_id, type: activate | pause | fulfill | apply_sla | breach | update_status, time_at …}.
-metric_events = _noun("metric_events", "ticket_metric_event", _number("ticket_id"))
+metric_events = _noun("metric_events", "ticket_metric_event", _number("ticket_id"), dated=True)
 satisfaction_ratings = _noun(
-    "satisfaction_ratings", "satisfaction_rating", _number("ticket_id"), _text("score"), _number("requester_id")
+    "satisfaction_ratings",
+    "satisfaction_rating",
+    _number("ticket_id"),
+    beside=(_text("score"), _number("requester_id")),
 )
 
 # --- people ---------------------------------------------------------------------------------------------------------
@@ -120,20 +132,21 @@ satisfaction_ratings = _noun(
 users = _noun(
     "users",
     "user",
-    _text("role"),
-    _folded("name"),
     _folded("email"),
-    _text("phone"),
     _text("external_id"),
     _number("organization_id"),
     beside=(
+        _text("role"),
+        _folded("name"),
+        _text("phone"),
         _number("active"),
         _worked_out("name_text", indexing.user_name_text),
         _worked_out("user_text", indexing.user_text),
         _worked_out("user_links", indexing.tag_links),
     ),
+    dated=True,
 )
-identities = _noun("identities", "identity", _number("user_id"), _text("type"), _folded("value"))
+identities = _noun("identities", "identity", _number("user_id"), _folded("value"), beside=(_text("type"),))
 organizations = _noun(
     "organizations",
     "organization",
@@ -144,41 +157,45 @@ organizations = _noun(
         _worked_out("organization_text", indexing.organization_text),
         _worked_out("organization_links", indexing.organization_links),
     ),
+    dated=True,
 )
 organization_memberships = _noun(
     "organization_memberships", "organization_membership", _number("user_id"), _number("organization_id")
 )
-groups = _noun("groups", "group", _folded("name"), _number("deleted"))
+groups = _noun("groups", "group", beside=(_folded("name"), _number("deleted")), dated=True)
 group_memberships = _noun("group_memberships", "group_membership", _number("user_id"), _number("group_id"))
 
 # --- rules ----------------------------------------------------------------------------------------------------------
 
-views = _noun("views", "view", _number("active"), _number("position"), _folded("title"))
-macros = _noun("macros", "macro", _number("active"), _number("position"), _folded("title"))
-triggers = _noun("triggers", "trigger", _number("active"), _number("position"), _folded("title"))
-automations = _noun("automations", "automation", _number("active"), _number("position"), _folded("title"))
-sla_policies = _noun("sla_policies", "sla_policy", _number("position"))
+views = _noun("views", "view", beside=(_number("active"), _number("position"), _folded("title")))
+macros = _noun("macros", "macro", beside=(_number("active"), _number("position"), _folded("title")))
+triggers = _noun("triggers", "trigger", beside=(_number("active"), _number("position"), _folded("title")))
+automations = _noun("automations", "automation", beside=(_number("active"), _number("position"), _folded("title")))
+sla_policies = _noun("sla_policies", "sla_policy", beside=(_number("position"),))
 
 # --- settings -------------------------------------------------------------------------------------------------------
 
-ticket_fields = _noun("ticket_fields", "ticket_field", _text("type"), _number("position"))
-ticket_forms = _noun("ticket_forms", "ticket_form", _number("position"))
-custom_statuses = _noun("custom_statuses", "custom_status", _text("status_category"))
-user_fields = _noun("user_fields", "user_field", _text("key"), _number("position"))
-organization_fields = _noun("organization_fields", "organization_field", _text("key"), _number("position"))
+ticket_fields = _noun("ticket_fields", "ticket_field", beside=(_text("type"), _number("position")))
+ticket_forms = _noun("ticket_forms", "ticket_form", beside=(_number("position"),))
+custom_statuses = _noun("custom_statuses", "custom_status", beside=(_text("status_category"),))
+user_fields = _noun("user_fields", "user_field", beside=(_text("key"), _number("position")))
+organization_fields = _noun("organization_fields", "organization_field", beside=(_text("key"), _number("position")))
 brands = _noun("brands", "brand")
 
 # --- help centre ----------------------------------------------------------------------------------------------------
 
-help_categories = _noun("help_categories", "category", _number("position"), _text("locale"))
-help_sections = _noun("help_sections", "section", _number("category_id"), _number("position"), _text("locale"))
+help_categories = _noun("help_categories", "category", beside=(_number("position"), _text("locale")))
+help_sections = _noun("help_sections", "section", beside=(_number("category_id"), _number("position"), _text("locale")))
 help_articles = _noun(
     "help_articles",
     "article",
-    _number("section_id"),
-    _number("position"),
-    _text("locale"),
-    beside=(_worked_out("title_text", indexing.title_text), _worked_out("article_text", indexing.article_text)),
+    beside=(
+        _number("section_id"),
+        _number("position"),
+        _text("locale"),
+        _worked_out("title_text", indexing.title_text),
+        _worked_out("article_text", indexing.article_text),
+    ),
 )
 
 # One row, `id` "account": {subdomain, name, agent_id: the user who works with the account's token, …}.
