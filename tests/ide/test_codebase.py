@@ -1,0 +1,127 @@
+"""The company's own packages: real enough to work on, the same on every machine, with bugs that are worth a hunt."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fixtures.codebase.bugs import bugs, seen, unseen
+from fixtures.codebase.contradictions import contradictions
+from fixtures.codebase.gitpack import Repository
+from fixtures.codebase.history import Author, Told, told
+from fixtures.codebase.packages import packages, stories
+from fixtures.codebase.surgery import functions, moved, stands_alone, without
+from fixtures.tasks.registry import families
+from tests.ide.company import built
+
+NAMES = sorted(packages())
+AUTHORS = [Author("Julien Masson", "julien.masson@tallyport.io"), Author("Xia Huang", "xia.huang@tallyport.io")]
+NOW = 1_793_000_000
+
+
+def history(name: str) -> Told:
+    return told(packages()[name], stories()[name], AUTHORS, NOW)
+
+
+def laid_out(files: dict[str, str], folder: Path) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def passes(folder: Path) -> bool:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml", "tests"]
+    env = {"PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False).returncode == 0
+
+
+def test_there_are_ten_libraries_and_more_of_a_size_that_can_be_read() -> None:
+    sizes = {
+        name: sum(text.count("\n") for path, text in package.files.items() if path.startswith("src/"))
+        for name, package in packages().items()
+    }
+
+    assert len(sizes) >= 10
+    assert all(200 <= size <= 600 for size in sizes.values()), sizes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_package_passes_its_own_tests_as_agents_find_it(name: str, tmp_path: Path) -> None:
+    assert passes(laid_out(dict(history(name).files), tmp_path))
+
+
+def test_git_takes_a_history_that_was_made_without_it(tmp_path: Path) -> None:
+    (tmp_path / "bundle").write_bytes(history("slots").repository.bundle())
+    subprocess.run(["git", "clone", "-q", "-b", "main", "bundle", "clone"], cwd=tmp_path, check=True)
+    checked = subprocess.run(["git", "fsck", "--strict"], cwd=tmp_path / "clone", capture_output=True, check=True)
+    log = subprocess.run(
+        ["git", "log", "--format=%an %s"], cwd=tmp_path / "clone", capture_output=True, text=True, check=True
+    ).stdout
+
+    assert b"error" not in checked.stderr
+    assert log.splitlines()[-1].endswith("Time zones by rule, the same on every machine")
+
+
+def test_a_history_is_read_back_as_it_was_written() -> None:
+    made = history("twins").repository
+
+    assert Repository.read(made.bundle()) == made
+
+
+def test_every_source_file_is_written_once_so_that_no_version_tells_what_a_bug_was() -> None:
+    for name in NAMES:
+        made = history(name).repository
+        blobs = [content.decode() for kind, content in made.objects.values() if kind == "blob"]
+        for module in packages()[name].modules:
+            text = packages()[name].module(module)
+            assert [blob for blob in blobs if text.splitlines()[0] in blob] == [text]
+
+
+def test_a_world_is_the_same_twice(tmp_path: Path) -> None:
+    assert built(tmp_path / "one") == built(tmp_path / "other")
+
+
+def test_there_are_more_than_three_hundred_bugs_of_eight_kinds_and_no_two_alike() -> None:
+    found = bugs()
+    kinds = Counter(bug.kind for bug in found if bug in unseen(bug.kind))
+
+    assert len({(bug.path, bug.wrong) for bug in found}) == len(found)
+    assert len(kinds) == 8
+    assert all(count >= 10 for count in kinds.values()), kinds
+    planted = [bug for kind in kinds for bug in unseen(kind)] + seen()
+    assert len(planted) == len(set(map(id, planted)))
+    assert len(planted) + len(contradictions()) >= 300
+
+
+def test_a_bug_changes_its_module_and_the_right_text_is_the_packages_own() -> None:
+    assert all(bug.wrong != bug.right == packages()[bug.package].module(bug.module) for bug in bugs())
+
+
+@pytest.mark.parametrize("name", ["proration", "grants"])
+def test_a_function_can_be_cut_out_and_the_rest_still_passes(name: str, tmp_path: Path) -> None:
+    package = packages()[name]
+    function = next(one for one in functions(package, package.modules[-1]) if one.docstring)
+    files = {**history(name).files, **without(package, function)}
+
+    assert f'"{function.name}"' not in files[package.path_of("__init__")]
+    assert passes(laid_out(files, tmp_path))
+
+
+def test_a_function_can_be_moved_and_nobody_notices(tmp_path: Path) -> None:
+    package = packages()["proration"]
+    function = next(
+        one for module in package.modules for one in functions(package, module) if stands_alone(package, one)
+    )
+
+    assert passes(laid_out({**history("proration").files, **moved(package, function, "elsewhere")}, tmp_path))
+
+
+def test_the_families_of_the_ide_hold_two_out_and_differ() -> None:
+    ours = {name: found for name, found in families().items() if found.products == ("ide",)}
+
+    assert len(ours) >= 8
+    assert sum(found.splits == ("test",) for found in ours.values()) >= 2
+    assert sum(found.instances for found in ours.values()) >= 300
