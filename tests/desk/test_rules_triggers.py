@@ -3,7 +3,7 @@
 import pytest
 
 from services.desk.errors import RecordInvalid
-from services.desk.rules import keeping
+from services.desk.rules import keeping, satisfaction
 from services.desk.tables import triggers
 from services.kernel.world import World
 from tests.desk.office import BILLING_GROUP, INES, JONAS, LENA, MARA, NEW, OPEN, PENDING, SOLVED, TECH_GROUP, TOMAS
@@ -17,6 +17,7 @@ from tests.desk.rulebook import (
     ticket,
     trigger,
     update,
+    user,
     write_in,
 )
 
@@ -145,6 +146,40 @@ def test_a_rule_can_leave_a_note_in_nobodys_name(world: World) -> None:
     said = [(one["body"], one["public"], one["author_id"]) for one in comments_of(world, made["id"])]
 
     assert said[1:] == [(f"Known since {made['id']}", False, -1), ("We are on it", True, -1)]
+
+
+def test_a_rule_asks_for_a_rating_once_and_never_gives_one(world: World) -> None:
+    trigger(world, [("satisfaction_score", "offered")], condition("status", "is", "solved"))
+    asked = update(world, OPEN, status="solved")["body"]["satisfaction_rating"]
+    satisfaction.rate(world, OPEN, "bad", None, user(world, LENA))
+    kept = update(world, OPEN, tags=["x"])["body"]["satisfaction_rating"]
+
+    assert (asked, kept["score"]) == ({"score": "offered"}, "bad")
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        ("notification_user", ["9" * 40, "s", "b"]),
+        ("notification_group", "no group"),
+        ("notification_target", ["hook", "{{ticket.id}}"]),
+        ("group_id", "9" * 40),
+        ("assignee_id", [1, 2]),
+        ("brand_id", "9" * 40),
+        ("custom_fields_3002", ["a", "b"]),
+        ("set_tags", 17),
+        ("cc", "current_user"),
+        ("follower", str(JONAS)),
+        ("subject", "{{ticket.id}} {{"),
+        ("comment_value", ["channel:all", "Hello"]),
+        ("comment_value_html", "<p>Hello</p>"),
+        ("due_date", "soon"),
+    ],
+)
+def test_no_action_breaks_the_update_that_set_it_off(world: World, action: tuple) -> None:
+    trigger(world, [action], CREATED)
+
+    assert write_in(world, "Strange rules")["body"]["status"] in ("new", "open")
 
 
 def test_a_failing_update_leaves_nothing_of_its_rules(world: World) -> None:

@@ -166,6 +166,8 @@ def test_an_automation_made_on_the_wire_runs_when_time_passes(zenpy: Zenpy, acco
         ("triggers", "trigger", {"title": "x", "conditions": OPENED, "actions": []}, "at least one is needed"),
         ("triggers", "trigger", {"title": "x", "conditions": OPENED, "actions": [{"field": "explode"}]}, "not something"),
         ("triggers", "trigger", {"title": "x", "conditions": OPENED, "actions": [{"field": "status", "value": "new"}]}, "one of open"),
+        ("triggers", "trigger", {"title": "x", "conditions": OPENED, "actions": [{"field": "satisfaction_score", "value": "good"}]}, "one of offered"),
+        ("triggers", "trigger", {"title": "x", "conditions": OPENED, "actions": [{"field": "custom_fields_x", "value": "1"}]}, "not something"),
         ("macros", "macro", {"title": "", "actions": REPLY}, "Title: cannot be blank"),
         ("automations", "automation", {"title": "x", "all": AGED[:1], "actions": REPLY}, "condition on time"),
         ("automations", "automation", {"title": "x", "all": AGED, "actions": REPLY[:1]}, "must make one of its conditions false"),

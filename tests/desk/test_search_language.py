@@ -1,6 +1,8 @@
 """The search language: how a query is read, and what each of its forms finds."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from services.desk.errors import InvalidSearch
 from services.desk.language import searching
@@ -11,6 +13,7 @@ from services.desk.operations import tickets
 from services.desk.tables import tables
 from services.desk.tables import tickets as ticket_rows
 from services.desk.tables import users as user_rows
+from services.kernel.forks import Forks
 from services.kernel.world import World
 from tests.desk.office import (
     CLOSED,
@@ -254,3 +257,20 @@ def test_what_cannot_be_meant_is_refused(world: World, query: str) -> None:
 )
 def test_no_query_breaks_the_index(world: World, query: str) -> None:
     assert searching.count(world, Search(query, MARA)) >= 0
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    query=st.text(alphabet="ab:<>=-*\"'()#@._ 0123tagscredw\u00fc\n", max_size=40),
+    kind=st.sampled_from([None, "ticket", "user"]),
+)
+def test_whatever_is_typed_is_searched_or_refused(forks: Forks, query: str, kind: str | None) -> None:
+    fork = forks.take()
+    asked = Search(query, MARA, kind)
+    try:
+        found = searching.search(World(fork, seed=7), asked, 1, 100)
+        assert found.count == len(found.hits) == searching.count(World(fork, seed=7), asked)
+    except InvalidSearch:
+        pass
+    finally:
+        forks.give_back(fork)

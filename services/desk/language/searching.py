@@ -34,6 +34,7 @@ _ORDERS = {
     "type": "type",
 }
 _WALKED = {"created_at": "by_creation", "updated_at": "by_change"}
+_INDEXES = frozenset(str(index.name) for table in _TABLES.values() for index in table.indexes)
 _OF_TICKETS = frozenset({"priority_rank", "status_rank", "type"})
 
 
@@ -179,8 +180,9 @@ def _sorting(plan: Plan, order: Order, *, walks: bool) -> tuple[str, str, str]:
     column = order.column if plan.kind == "ticket" or order.column not in _OF_TICKETS else None
     first = f"{plan.relevance} DESC, " if column is None and plan.relevance is not None else ""
     key = column or "created_at"
-    walked = walks and not first and key in _WALKED
-    source = f"{plan.table} INDEXED BY {plan.table}_{_WALKED[key]}" if walked else plan.table
+    index = f"{plan.table}_{_WALKED.get(key)}"
+    walked = walks and not first and index in _INDEXES
+    source = f"{plan.table} INDEXED BY {index}" if walked else plan.table
     # A plus keeps SQLite from walking that index where it would meet few of the rows it looks for.
     return key, f"{first}{'' if walked else '+'}{key} {way}, id {way}", source
 

@@ -22,6 +22,8 @@ _TAGGING = ("set_tags", "current_tags", "remove_tags")
 _SAYING = ("comment_value", "comment_value_html", "comment_mode_is_public")
 _TELLING = ("notification_user", "notification_group", "notification_target", "notification_webhook")
 _PLAIN = ("subject", "brand_id", "ticket_form_id", "satisfaction_score", "follower", "cc", "due_date")
+OFFERED = "offered"
+_LONGEST_ID = 15
 FIELDS = (*CHOICES, "group_id", "assignee_id", *_TAGGING, *_SAYING, *_TELLING, *_PLAIN)
 
 
@@ -108,8 +110,13 @@ def _who(bench: Bench, action: Action) -> int | None:
         case "requester_id" | "assignee_id":
             found: int | None = bench.before().get(action.value)
             return found
-    text = str(action.value or "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return _key(action.value)
+
+
+def _key(value: Any) -> int | None:
+    """An id, as a number or as text; longer ones are nobody's."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID else None
 
 
 def _tag(bench: Bench, action: Action) -> None:
@@ -162,16 +169,13 @@ def _people(bench: Bench, whom: Any) -> list[int]:
             return [
                 row["id"] for role in ("admin", "agent") for row in listing.every(bench.world, users, equal(role=role))
             ]
-    text = str(whom)
-    return [int(text)] if text.isascii() and text.isdigit() else []
+    key = _key(whom)
+    return [] if key is None else [key]
 
 
 def _group(bench: Bench, whom: Any) -> list[int]:
-    key = bench.held("group_id") if whom == "group_id" else whom
-    text = str(key or "")
-    if not (text.isascii() and text.isdigit()):
-        return []
-    members = listing.every(bench.world, group_memberships, equal(group_id=int(text)))
+    key = _key(bench.held("group_id") if whom == "group_id" else whom)
+    members = [] if key is None else listing.every(bench.world, group_memberships, equal(group_id=key))
     return [row["body"]["user_id"] for row in members]
 
 
@@ -181,11 +185,17 @@ def _set(bench: Bench, action: Action) -> None:
         case "subject":
             bench.effect.changes["subject"] = bench.filled(value)
         case "brand_id" | "ticket_form_id":
-            bench.effect.changes[action.field] = int(value) if str(value).isdigit() else None
+            bench.effect.changes[action.field] = _key(value)
         case "satisfaction_score":
-            bench.effect.changes["satisfaction_rating"] = {"score": str(value)}
+            _offer(bench)
         case "cc" | "follower":
             _copy(bench, "email_cc_ids" if action.field == "cc" else "follower_ids", value)
+
+
+def _offer(bench: Bench) -> None:
+    """A rule may ask for a rating; to give one is the customer's."""
+    if (bench.held("satisfaction_rating") or {}).get("score", "unoffered") == "unoffered":
+        bench.effect.changes["satisfaction_rating"] = {"score": OFFERED}
 
 
 def _copy(bench: Bench, name: str, value: Any) -> None:
@@ -194,9 +204,10 @@ def _copy(bench: Bench, name: str, value: Any) -> None:
 
 
 def _custom(bench: Bench, action: Action) -> None:
-    if action.field.startswith(CUSTOM):
+    key = _key(action.field.removeprefix(CUSTOM))
+    if action.field.startswith(CUSTOM) and key is not None:
         held = bench.held("custom_fields") or {}
-        bench.effect.changes["custom_fields"] = {**held, action.field.removeprefix(CUSTOM): action.value}
+        bench.effect.changes["custom_fields"] = {**held, str(key): action.value}
 
 
 _DONE: Mapping[str, Callable[[Bench, Action], None]] = {

@@ -46,7 +46,7 @@ def conditions_of(given: Mapping[str, Any]) -> Body:
 
 
 def _known(one: Condition) -> None:
-    allowed = CUSTOM_OPERATORS if one.field.startswith(CUSTOM) else OPERATORS.get(one.field)
+    allowed = CUSTOM_OPERATORS if _is_custom(one.field) else OPERATORS.get(one.field)
     if allowed is None:
         raise RecordInvalid("base", f"Conditions: {one.field} is not a field that rules know")
     if one.operator not in allowed:
@@ -56,6 +56,11 @@ def _known(one: Condition) -> None:
         raise RecordInvalid("base", f"Conditions: {one.field} is one of {', '.join(choices)}, not {one.value}")
     if one.field in TIMES and not _is_number(one.value):
         raise RecordInvalid("base", f"Conditions: {one.field} takes a number of hours")
+
+
+def _is_custom(name: str) -> bool:
+    key = name.removeprefix(CUSTOM)
+    return name.startswith(CUSTOM) and key.isascii() and key.isdigit()
 
 
 def _is_number(value: Any) -> bool:
@@ -111,9 +116,9 @@ def actions_of(given: Sequence[Mapping[str, Any]] | None) -> list[Body]:
 
 def _doable(one: Body) -> None:
     name, value = one["field"], one["value"]
-    if name not in doing.FIELDS and not name.startswith(CUSTOM):
+    if name not in doing.FIELDS and not _is_custom(name):
         raise RecordInvalid("actions", f"Actions: {name} is not something that rules do")
-    choices = doing.CHOICES.get(name)
+    choices = (doing.OFFERED,) if name == "satisfaction_score" else doing.CHOICES.get(name)
     if choices is not None and value not in choices:
         raise RecordInvalid("actions", f"Actions: {name} is one of {', '.join(choices)}, not {value}")
 
