@@ -47,6 +47,27 @@ def test_a_refused_request_leaves_neither_rows_nor_ids_nor_revision(world: World
     assert world.ids.next("shelf") == first
 
 
+def test_what_was_attempted_in_vain_leaves_no_trace_and_what_went_before_stays(world: World) -> None:
+    world.begin()
+    with world.attempted():
+        kept = world.ids.next("shelf")
+        world.save(shelves, {"id": kept, "label": "kept", "contents": {}}, "shelf.created")
+    lost = kept + 1
+    with pytest.raises(ValueError, match="columns"):
+        _shelve_in_vain(world, lost)
+    world.keep()
+
+    assert world.get(shelves, kept)["label"] == "kept"
+    assert world.get(shelves, lost) is None
+    assert (world.revision, world.ids.next("shelf")) == (1, lost)
+
+
+def _shelve_in_vain(world: World, key: int) -> None:
+    with world.attempted():
+        world.save(shelves, {"id": world.ids.next("shelf"), "label": "lost", "contents": {}}, "shelf.created")
+        world.save(shelves, {"id": key + 1}, "a row without its columns")
+
+
 def test_a_save_that_fails_half_way_leaves_no_half(world: World) -> None:
     world._fork.write("INSERT INTO changes VALUES (1, 0, 0, 'x', 'x', 'x', 1, NULL, NULL)")
 
