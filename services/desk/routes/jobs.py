@@ -8,8 +8,9 @@ from services.desk.errors import RecordInvalid
 from services.desk.operations import deleting, jobs, listing, merging, records
 from services.desk.operations.listing import Order
 from services.desk.routes.base import Call, ids_of, listed, noun_router, order, paging, staff
-from services.desk.schemas import tickets as schemas
+from services.desk.schemas import jobs as schemas
 from services.desk.schemas.base import Id, Paged
+from services.desk.schemas.tickets import Empty, TicketMany
 from services.desk.tables import job_statuses
 from services.desk.tables import tickets as ticket_rows
 from services.kernel.answers import Json
@@ -48,9 +49,7 @@ async def create_many(body: schemas.CreateMany, request: Request, world: Current
 
 
 @router.delete("/tickets/destroy_many", operation_id="desk.tickets.destroy_many", response_model=schemas.JobShown)
-async def destroy_many(
-    asked: Annotated[schemas.TicketMany, Query()], request: Request, world: CurrentWorld
-) -> Response:
+async def destroy_many(asked: Annotated[TicketMany, Query()], request: Request, world: CurrentWorld) -> Response:
     """Delete up to 100 tickets in a job."""
     call = staff(request, world)
     entries = [{"id": key} for key in ids_of(asked.ids)]
@@ -82,7 +81,7 @@ async def page(asked: Annotated[Paged, Query()], request: Request, world: Curren
 
 
 @router.get("/job_statuses/show_many", operation_id="desk.job_statuses.show_many", response_model=schemas.JobsOut)
-async def show_many(asked: Annotated[schemas.TicketMany, Query()], request: Request, world: CurrentWorld) -> Response:
+async def show_many(asked: Annotated[TicketMany, Query()], request: Request, world: CurrentWorld) -> Response:
     """Read up to 100 jobs by their ids."""
     call = staff(request, world)
     rows = listing.by_ids(world, job_statuses, [one.strip() for one in asked.ids.split(",")][:100])
@@ -105,9 +104,7 @@ async def deleted(asked: Annotated[Paged, Query()], request: Request, world: Cur
     return listed(call, "deleted_tickets", found, [deleting.shown(world, row) for row in found.rows])
 
 
-@router.put(
-    "/deleted_tickets/{ticket_id}/restore", operation_id="desk.deleted_tickets.restore", response_model=schemas.Empty
-)
+@router.put("/deleted_tickets/{ticket_id}/restore", operation_id="desk.deleted_tickets.restore", response_model=Empty)
 async def restore(ticket_id: Id, request: Request, world: CurrentWorld) -> Response:
     """Bring a deleted ticket back."""
     deleting.restore(world, ticket_id, staff(request, world).user)

@@ -21,6 +21,7 @@ from services.desk.operations.listing import ALIVE, EVERYTHING, equal
 from services.desk.routes.base import Call, ids_of, included, listed, noun_router, order, paging, staff
 from services.desk.schemas import tickets as schemas
 from services.desk.schemas.base import Id, Included, Paged
+from services.desk.schemas.jobs import JobShown
 from services.desk.schemas.people import UsersOut
 from services.desk.tables import tickets as ticket_rows
 from services.kernel.answers import Json
@@ -63,7 +64,7 @@ async def show(ticket_id: Id, asked: Annotated[Included, Query()], request: Requ
     operation_id="desk.tickets.create",
     response_model=schemas.TicketWritten,
     status_code=201,
-    responses={202: {"model": schemas.JobShown, "description": "A job that will create it"}},
+    responses={202: {"model": JobShown, "description": "A job that will create it"}},
 )
 async def create(
     body: schemas.TicketCreate, asked: Annotated[schemas.CreateAsked, Query()], request: Request, world: CurrentWorld

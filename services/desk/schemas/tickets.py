@@ -210,76 +210,12 @@ class AuditsOut(PageOut):
     audits: list[AuditOut]
 
 
-class JobStatusOut(Answered):
-    """A job: queued, working, completed or failed, with one result per entry when it is done."""
-
-    id: str
-    url: str
-    job_type: str
-    total: int | None
-    progress: int | None
-    status: Literal["queued", "working", "failed", "completed", "killed"]
-    message: str | None
-    results: list[dict[str, Any]] | None
-
-
-class JobShown(Answered):
-    """A job that was accepted, or how it stands."""
-
-    job_status: JobStatusOut
-
-
-class JobsOut(PageOut):
-    """Some jobs."""
-
-    job_statuses: list[JobStatusOut]
-
-
-class NumberedChange(TicketUpdate):
-    """A change of the ticket with this id."""
-
-    id: Id
-
-
-class ChangeMany(Given):
-    """`ticket` with one change for all ids of the query, or `tickets` with a change for each."""
-
-    ticket: Annotated[TicketUpdate | None, Field(description="One change for all tickets in ids")] = None
-    tickets: Annotated[
-        list[NumberedChange] | None, Field(min_length=1, max_length=100, description="A change for each, with its id")
-    ] = None
-
-
-class ManyIds(Given):
-    """Which tickets, by id."""
-
-    ids: Annotated[str | None, Field(max_length=2000, description="Up to 100 ids, separated by commas")] = None
-
-
-class CreateMany(Given):
-    """New tickets."""
-
-    tickets: Annotated[list[TicketIn], Field(min_length=1, max_length=100)]
-
-
 class CreateAsked(Given):
     """How to create."""
 
     asynchronous: Annotated[
         bool | None, Field(alias="async", description="true answers 202 with a job instead of the ticket")
     ] = None
-
-
-class MergeIn(Given):
-    """Which tickets go into this one, and what is said on both sides."""
-
-    ids: Annotated[
-        list[Id], Field(min_length=1, max_length=100, description="Tickets to close and merge into this one")
-    ]
-    target_comment: Annotated[Long | None, Field(description="Said on the ticket that stays")] = None
-    source_comment: Annotated[Long | None, Field(description="Said on each ticket that is closed")] = None
-    target_comment_is_public: bool | None = None
-    source_comment_is_public: bool | None = None
 
 
 class RedactIn(Given):
@@ -362,12 +298,6 @@ class RelatedShown(Answered):
     """What hangs on a ticket."""
 
     ticket_related: RelatedOut
-
-
-class DeletedOut(PageOut):
-    """Deleted tickets."""
-
-    deleted_tickets: list[dict[str, Any]]
 
 
 class Empty(Answered):
