@@ -1,0 +1,25 @@
+"""A machine that cannot isolate runs everything but the IDE, and is told what to install."""
+
+import os
+import subprocess
+import sys
+
+_ASKED = """
+from services import supervisor
+from services.kernel import catalog
+supervisor._leave_out_what_cannot_run()
+from fixtures.tasks.registry import families
+print(*catalog.names())
+print(any(name.startswith("ide/") for name in families()))
+"""
+
+
+def test_without_bubblewrap_the_others_are_served_and_what_is_missing_is_named() -> None:
+    env = {**os.environ, "PATH": "/nonexistent"}
+    ran = subprocess.run([sys.executable, "-c", _ASKED], env=env, capture_output=True, text=True, check=True)
+    names, has_families = ran.stdout.splitlines()
+
+    assert "dayshift: ide is left out: bwrap is not installed: apt-get install bubblewrap" in ran.stderr
+    assert "crm" in names.split()
+    assert "ide" not in names.split()
+    assert has_families == "False"
