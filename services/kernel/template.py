@@ -25,6 +25,8 @@ meta = sa.Table(
 # A fork keeps each page it changes twice (as it is, and as it was): half SQLite's page is half the memory per episode.
 _PAGE_BYTES = 2048
 _CHANGE_COUNTER_AT = 24
+# Filled row by row, an index lies in many pieces, and every search of every fork would go through all of them.
+_FULL_TEXT = "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%' ORDER BY name"
 _FORBIDDEN_DDL = ("ON CONFLICT ROLLBACK", "DEFERRABLE INITIALLY DEFERRED")
 
 
@@ -173,6 +175,8 @@ def _fill(
     for table, content in rows:
         plan = plan_of(table)
         connection.executemany(plan.insert.sql, (plan.bind(row) for row in content))
+    for (name,) in connection.execute(_FULL_TEXT).fetchall():
+        connection.execute(f'INSERT INTO "{name}" ("{name}") VALUES (\'optimize\')')  # noqa: S608 - our own names
 
 
 def refuse_unsafe(ddl: str) -> None:

@@ -224,3 +224,17 @@ def test_the_company_marks_reopened_tickets(world: World) -> None:
     assert (
         "reopened" in say(world, SOLVED, "Not fixed", who=ticket(world, SOLVED)["body"]["requester_id"])["body"]["tags"]
     )
+
+
+def test_what_a_rule_of_the_agent_does_is_the_agents_doing(world: World) -> None:
+    world.actor = "house"
+    trigger(world, [("priority", "low")], CREATED, title="The company's")
+    world.actor = "agent"
+    trigger(world, [("current_tags", "mine")], CREATED, title="The agent's")
+    before = world.revision
+    write_in(world, "Hello")
+
+    written = [change for change in world.changes(before) if change.table == "tickets" and change.after is not None]
+    ranked = next(change for change in written if change.after["body"]["priority"] == "low")
+    tagged = next(change for change in written if "mine" in change.after["body"]["tags"])
+    assert (ranked.actor, tagged.actor) == ("rule", "agent's job")

@@ -68,7 +68,8 @@ def run(world: World, after_ms: int, then: Then) -> None:
         for key in due[:MOST_AT_ONCE]:
             row = world.get(tickets, key)
             if row is not None and meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
-                _fire(world, rule, row, hour, then)
+                with ruling.answered_for(world, automations, rule):
+                    _fire(world, rule, row, hour, then)
 
 
 def _fire(world: World, rule: Rule, row: Row, hour: int, then: Then) -> None:

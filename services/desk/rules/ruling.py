@@ -1,5 +1,7 @@
 """Rules as they are kept, read once per wording."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,6 +12,7 @@ import sqlalchemy as sa
 from services.desk.rules.office_hours import Schedule
 from services.desk.rules.wording import Conditions
 from services.desk.tables import ACCOUNT, account
+from services.kernel.changes import AGENTS, AGENTS_JOB
 from services.kernel.world import World
 
 # Monday to Friday, 08:00 to 18:00, where the account says nothing.
@@ -37,6 +40,18 @@ class Rule:
         """Who did it, as audits say it: the rule."""
         named = {"id": self.id, "title": self.title, "deleted": False}
         return {"channel": "rule", "source": {"from": named, "to": {}, "rel": kind}}
+
+
+@contextmanager
+def answered_for(world: World, table: sa.Table, rule: Rule) -> Iterator[None]:
+    """Whatever a rule does that the agent wrote or changed is the agent's doing."""
+    actor = world.actor
+    if any(change.actor in AGENTS for change in world.history(table, rule.id)):
+        world.actor = AGENTS_JOB
+    try:
+        yield
+    finally:
+        world.actor = actor
 
 
 def active(world: World, table: sa.Table) -> list[Rule]:

@@ -27,7 +27,8 @@ def run(world: World, change: Change) -> Row:
             at += 1
             continue
         before = row
-        row, audit = fire(world, rule, "trigger", row, audit, change.author_id)
+        with ruling.answered_for(world, triggers, rule):
+            row, audit = fire(world, rule, "trigger", row, audit, change.author_id)
         waiting.remove(rule)
         if row is not before:
             subject, at = subjects.of_change(world, change, row, schedule), 0
