@@ -34,6 +34,8 @@ _SOURCES = (
     "services/billing",
     "services/crm",
     "services/desk",
+    "services/ide",
+    "fixtures/codebase",
 )
 
 
