@@ -151,7 +151,8 @@ def _of_forge(refusal: Refusal) -> Answer:
         case NoSuchRoute():
             body["message"] = "Not Found"
         case RateLimited():
-            status, body["message"] = 403, "API rate limit exceeded"
+            # 429, which the code host gives as well as 403: nobody takes it for a missing right.
+            body["message"] = "API rate limit exceeded"
         case Unprocessable():
             body["errors"] = refusal.errors
         case MalformedRequest() if refusal.problems:
