@@ -10,13 +10,20 @@ from pathlib import Path
 import pytest
 
 from tests.control.stack import PLAYGROUND, TOKEN, Stack
+from tests.control.worlds import build_worlds
+from tests.desk.office import build_office
+from tests.ide.sample import build_sample
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    started = Stack(tmp_path_factory.mktemp("readme")).start()
+    var = tmp_path_factory.mktemp("readme")
+    build_worlds(var / "worlds")
+    build_office(var / "worlds")
+    build_sample(var / "worlds", "standard")
+    started = Stack(var).start()
     yield started
     started.stop()
 
