@@ -59,9 +59,9 @@ def copied(world: World, before: Body, given: Given) -> Body:
     return changes
 
 
-def _edited(world: World, before: list[int], given: list[Body]) -> list[int]:
+def _edited(world: World, before: list[int], given: list[Body] | None) -> list[int]:
     after = dict.fromkeys(before)
-    for one in given:
+    for one in given or ():
         key = one.get("user_id") or one.get("user_email")
         if key is None:
             raise RecordInvalid("base", "Each entry needs a user_id or a user_email", "BlankValue")
