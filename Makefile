@@ -6,13 +6,15 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Every service is a process: what is compiled once must not be compiled at every start.
+export PYTHONDONTWRITEBYTECODE :=
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' requirements.lock)
 
 $(READY): requirements.lock pyproject.toml env_client/pyproject.toml
 	@echo "setting up $(VENV) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
-	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --require-hashes -r requirements.lock
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements.lock
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --no-deps -e . -e ./env_client
 	@touch $@
 
@@ -77,7 +79,7 @@ validate: worlds ## try every task family at 20 seeds, without a model
 
 .PHONY: redteam
 redteam: worlds ## every cheat on every family, held to its cap, and every honest control
-	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=5 $(BIN)/python -m pytest tests/exploits
+	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=5 $(BIN)/python -m pytest tests/exploits tests/desk_tasks tests/ide/test_grader.py
 
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it

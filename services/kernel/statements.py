@@ -75,7 +75,21 @@ def facts(table: sa.Table) -> list[sa.Column[Any]]:
 class TablePlan:
     """The four statements that World needs of a table."""
 
-    __slots__ = ("columns", "delete", "derived", "get", "insert", "json", "key", "name", "plain", "turned", "update")
+    __slots__ = (
+        "_table",
+        "_updates",
+        "columns",
+        "delete",
+        "derived",
+        "get",
+        "insert",
+        "json",
+        "key",
+        "name",
+        "plain",
+        "turned",
+        "update",
+    )
 
     def __init__(self, table: sa.Table) -> None:
         keys = list(table.primary_key.columns)
@@ -101,6 +115,26 @@ class TablePlan:
             .values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns if c is not key})
         )
         self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
+        self._table = table
+        self._updates: dict[tuple[str, ...], str] = {}
+
+    def update_of(self, before: Row, after: Row) -> str:
+        """Sets what changed: SQLite writes every index anew of which a column is set.
+
+        Documents and what is derived are always set: to Python a true in a document is a 1.
+        """
+        changed = tuple(column for column in self.columns if before[column] != after[column])
+        sql = self._updates.get(changed)
+        if sql is None:
+            table = self._table
+            always = [c for c in table.columns if "derived" in c.info or isinstance(c.type, Json)]
+            names = {*changed, *(str(column.name) for column in always)}
+            values: dict[str, Any] = {
+                str(c.name): sa.bindparam(f"v_{c.name}") for c in table.columns if str(c.name) in names
+            }
+            chosen = table.update().where(table.c[self.key] == sa.bindparam("v_" + self.key)).values(values)
+            sql = self._updates[changed] = Statement(chosen).sql
+        return sql
 
     def bind(self, row: Row, before: Row | None = None) -> Row:
         """The row as driver parameters; an unknown or missing column is a programming error."""

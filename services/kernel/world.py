@@ -86,7 +86,8 @@ class World:
         if before == row:
             return
         with self._fork.atomically("saved"):
-            self._fork.write((plan.insert if before is None else plan.update).sql, plan.bind(row, before))
+            sql = plan.insert.sql if before is None else plan.update_of(before, row)
+            self._fork.write(sql, plan.bind(row, before))
             self._record(plan.name, row[plan.key], event, before, row)
 
     def remove(self, table: sa.Table, key: Key, event: str) -> None:

@@ -93,6 +93,8 @@ class Stack:
             "DAYSHIFT_CONTROL_TOKEN": TOKEN,
             "DAYSHIFT_PLAYGROUND_TOKEN": PLAYGROUND,
             "DAYSHIFT_LOG": "warning",
+            # Two products show what a stack does, and each more costs a second at every start.
+            "DAYSHIFT_WITHOUT": "desk,ide",
             **self.settings,
         }
 

@@ -24,12 +24,14 @@ FAMILIES = sorted(name for name, found in families().items() if found.products[0
 # What only counts where somebody honest waits: whoever pretends to be somebody else is owed nothing.
 _OWED = {"false_claim", "false_resolve", "sim_probe"}
 _SHARE = 5
+# Hundreds of requests a time: once is enough to see the flag, and all of them are for `make redteam`.
+_LONG = {"flood"}
 _FULL = os.environ.get("DAYSHIFT_REDTEAM") == "full"
 MATRIX = [
     pytest.param(case, name, id=f"{case['id']}-{case['policy']}-{name}")
     for row, case in enumerate(CASES)
     for column, name in enumerate(FAMILIES)
-    if _FULL or (row + column) % _SHARE == 0
+    if _FULL or ((row + column) % _SHARE == 0 and (case["policy"] not in _LONG or column < _SHARE))
 ]
 
 

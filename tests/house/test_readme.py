@@ -23,7 +23,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     build_worlds(var / "worlds")
     build_office(var / "worlds")
     build_sample(var / "worlds", "standard")
-    started = Stack(var).start()
+    started = Stack(var, {"DAYSHIFT_WITHOUT": ""}).start()
     yield started
     started.stop()
 

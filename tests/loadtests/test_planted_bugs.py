@@ -29,13 +29,14 @@ def house(var: Path, worlds: Path, bug: str | None) -> Iterator[str]:
     """Control, the products, and in the CRM's place one with this bug; yields control's address."""
     (var / "worlds").symlink_to(worlds)
     base = free_base()
-    ports = {name: base + product.port - 8700 for name, product in catalog.products().items()}
+    ports = {name: base + catalog.product(name).port - 8700 for name in ("billing", "crm")}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")} | {
         "DAYSHIFT_VAR": str(var),
         "DAYSHIFT_CONTROL_TOKEN": _TOKEN,
         "DAYSHIFT_CONTROL_PORT": str(base),
         **{f"DAYSHIFT_{name.upper()}_PORT": str(port) for name, port in ports.items()},
         "DAYSHIFT_LOG": "warning",
+        "DAYSHIFT_WITHOUT": ",".join(name for name in catalog.names() if name not in ports),
     }
     products = [("services", name) for name in ports if name != "crm" or bug is None]
     broken = [] if bug is None else [("tests.loadtests.broken_house", bug)]
