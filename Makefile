@@ -32,7 +32,7 @@ up: worlds ## start every service here and print lines to paste; Ctrl-C stops al
 
 .PHONY: test
 test: $(READY) ## run the whole test suite against real parts
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: check
 check: $(READY) ## formatter, linter, types, import contracts

@@ -86,8 +86,9 @@ class World:
         if before == row:
             return
         with self._fork.atomically("saved"):
-            sql = plan.insert.sql if before is None else plan.update_of(before, row)
-            self._fork.write(sql, plan.bind(row, before))
+            # Bound first: it is what refuses a row that does not fit.
+            bound = plan.bind(row, before)
+            self._fork.write(plan.insert.sql if before is None else plan.update_of(before, row), bound)
             self._record(plan.name, row[plan.key], event, before, row)
 
     def remove(self, table: sa.Table, key: Key, event: str) -> None:
