@@ -214,3 +214,26 @@ def test_lag_is_a_fault_plan_and_counted_in_requests(running: Any) -> None:
 
     assert totals == [0, 0, 0, 0, 1, 1]
     assert read == 200
+
+
+@pytest.mark.parametrize("direction", ["ASCENDING", "DESCENDING"])
+@pytest.mark.parametrize("sort", ["createdate", "lastmodifieddate", "hs_object_id"])
+def test_a_stroll_along_an_index_pages_as_sorting_does(
+    account: Account, monkeypatch: pytest.MonkeyPatch, sort: str, direction: str
+) -> None:
+    asked = {
+        "filterGroups": [{"filters": [one("lastname", "NEQ", value="brandt")]}],
+        "sorts": [{"propertyName": sort, "direction": direction}],
+        "limit": 4,
+    }
+
+    def pages() -> list[list[str]]:
+        return [[found["id"] for found in search(account, **asked, after=str(at))["results"]] for at in range(0, 27, 4)]
+
+    sorted_ = pages()
+    monkeypatch.setattr("services.crm.operations.search._FEW", 0)
+    monkeypatch.setattr("services.crm.operations.search._MANY", 0)
+    monkeypatch.setattr("services.crm.operations.search._STRIDE", 3)
+
+    assert pages() == sorted_
+    assert len({found for page in sorted_ for found in page}) == 27

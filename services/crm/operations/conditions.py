@@ -120,8 +120,13 @@ def _any_choice(binder: Binder, operator: str, values: Sequence[str]) -> str:
 
 
 def _tokens(binder: Binder, value: str) -> str:
-    """Whole tokens in this order; `*` at an edge of a token stands for any letters."""
-    return f"' ' || coalesce(words, folded) || ' ' GLOB {binder.bind(_pattern(value))}"
+    """Whole tokens in this order; `*` at an edge of a token stands for any letters.
+
+    The first look, at the letters alone, spares most values from being copied for the second.
+    """
+    pattern, words = _pattern(value), "coalesce(words, folded)"
+    letters = binder.bind(f"*{pattern.strip('* ')}*")
+    return f"({words} GLOB {letters} AND ' ' || {words} || ' ' GLOB {binder.bind(pattern)})"
 
 
 def _pattern(value: str) -> str:

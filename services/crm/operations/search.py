@@ -7,7 +7,7 @@ from services.crm.errors import InvalidRequest
 from services.crm.kinds import Kind
 from services.crm.operations import computed, definitions, records
 from services.crm.operations.conditions import Binder, condition
-from services.crm.operations.selection import Selection
+from services.crm.operations.selection import LIVE, Selection
 from services.crm.operations.showing import Shown, Wanted, show
 from services.crm.tables import tables
 from services.kernel.world import World
@@ -16,6 +16,9 @@ MOST_GROUPS, MOST_FILTERS, MOST_IN_ALL, LAST_RESULT, LONGEST_BODY = 5, 6, 18, 10
 # Orders that an index of `objects` is laid out in.
 _WALKED = {"o.created_at": "objects_by_creation", "o.updated_at": "objects_by_change", "o.id": "objects_by_kind"}
 _FEW = 50
+# So many, or more, lie close together in any order.
+_MANY = 400
+_STRIDE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +103,27 @@ def _by_expression(
     """Walks the index of that order where there is one, unless the records are so few that sorting them is quicker."""
     way = "DESC" if asked.sort is not None and asked.sort.descending else "ASC"
     index = _WALKED.get(expression) if total > _FEW else None
+    if index is not None and chosen.ids is not None and total > _MANY:
+        order = f"objects o INDEXED BY {index} WHERE {LIVE} ORDER BY {expression} {way}, o.id {way}"
+        return _strolled(world, binder, chosen.ids, order, asked)
     source = "objects o" if index is None else f"objects o INDEXED BY {index}"
     bounds = f"LIMIT {binder.bind(asked.limit)} OFFSET {binder.bind(asked.after)}"
     where = chosen.narrow if index is None else chosen.walked
     sql = f"SELECT o.id FROM {source} WHERE {where} ORDER BY {expression} {way}, o.id {way} {bounds}"  # noqa: S608 - bound
     return [found for (found,) in world.rows(sql, binder.parameters)]
+
+
+def _strolled(world: World, binder: Binder, ids: frozenset[int], order: str, asked: Search) -> list[int]:
+    """Goes along in order and keeps who is meant: where many are, the first page is near."""
+    found: list[int] = []
+    at, stride = 0, _STRIDE
+    while len(found) < asked.after + asked.limit:
+        passed = world.rows(f"SELECT o.id FROM {order} LIMIT {stride} OFFSET {at}", binder.parameters)  # noqa: S608 - our own
+        found += [one for (one,) in passed if one in ids]
+        if len(passed) < stride:
+            break
+        at, stride = at + stride, 2 * stride
+    return found[asked.after : asked.after + asked.limit]
 
 
 def _by_value(world: World, binder: Binder, chosen: Selection, asked: Search, sort: Sort, column: str) -> list[int]:

@@ -8,7 +8,7 @@ import orjson
 from services.crm.operations.conditions import Binder, Condition
 from services.kernel.world import World
 
-_LIVE = "o.kind = :kind AND o.archived_at IS NULL"
+LIVE = "o.kind = :kind AND o.archived_at IS NULL"
 _OTHER_COLUMN = re.compile(r"\bo\.(?!id\b)")
 
 
@@ -18,18 +18,20 @@ class Selection:
 
     groups: tuple[tuple[Condition, ...], ...]
     text: str | None
+    # All that it means, where they were asked for already.
+    ids: frozenset[int] | None = None
 
     @property
     def where(self) -> str:
         """Over `objects o`, complete."""
-        return f"{_LIVE} AND {self._tested}"
+        return f"{LIVE} AND {self._tested}"
 
     @property
     def walked(self) -> str:
         """As `where`, for a walk through an index that stops after a page: look-ups instead of lists, if it can be."""
         group = self.groups[0] if len(self.groups) == 1 and self.text is None else ()
         tested = " AND ".join(one.probe or one.sql for one in group)
-        return f"{_LIVE} AND {tested}" if group else self.where
+        return f"{LIVE} AND {tested}" if group else self.where
 
     @property
     def narrow(self) -> str:
@@ -49,7 +51,7 @@ class Selection:
             return self, self.count(world, binder)
         ids = [found for (found,) in world.rows(f"SELECT o.id FROM {self._counted}", binder.parameters)]  # noqa: S608 - bound
         kept = f"SELECT value AS id FROM json_each({binder.bind(orjson.dumps(ids).decode())})"  # noqa: S608 - bound
-        return Selection(((Condition(f"o.id IN ({kept})", kept),),), None), len(ids)
+        return Selection(((Condition(f"o.id IN ({kept})", kept),),), None, frozenset(ids)), len(ids)
 
     def count(self, world: World, binder: Binder) -> int:
         found: int = world.rows(f"SELECT count(*) FROM {self._counted}", binder.parameters)[0][0]  # noqa: S608 - bound
