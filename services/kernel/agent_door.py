@@ -53,7 +53,7 @@ class AgentDoor:
     def __init__(self, api: FastAPI, episodes: Episodes, telemetry: Telemetry, body_limit: int) -> None:
         self._api = api
         self._document: Answer | None = None
-        self._dispatch = Dispatch(api, episodes.product.encoding, episodes.product.suffix)
+        self.dispatch = Dispatch(api, episodes.product.encoding, episodes.product.suffix)
         self._episodes = episodes
         self._product = episodes.product
         self._telemetry = telemetry
@@ -182,10 +182,10 @@ class AgentDoor:
     async def _decide(self, scope: Scope, body: bytes) -> tuple[Answer, bool]:
         """The answer, and whether what was written for it stands."""
         try:
-            answer = await self._dispatch.answer(scope, body)
+            answer = await self.dispatch.answer(scope, body)
             return answer, answer.status < 400
         except (Refusal, RequestValidationError, HTTPException) as error:
-            refusal = _as_refusal(error)
+            refusal = as_refusal(error)
             return self._product.render(refusal, scope["circumstance"]), refusal.stands
 
     def _broke(self, episode: Episode, scope: Scope, error: Exception) -> Answer:
@@ -265,7 +265,7 @@ class Claim:
         return cls(value.decode("latin-1"), hashlib.sha256(said).digest())
 
 
-def _as_refusal(error: Exception) -> Refusal:
+def as_refusal(error: Exception) -> Refusal:
     match error:
         case Refusal():
             return error

@@ -4,102 +4,21 @@ import base64
 import hmac
 import secrets
 from collections.abc import Awaitable
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.kernel import checks
 from services.kernel.answers import Json
 from services.kernel.changes import Change, net
 from services.kernel.colleagues import Edit
+from services.kernel.door_messages import AdvanceMessage, AskMessage, OpenMessage, VerifyMessage, VisitsMessage
 from services.kernel.episodes import Episode, EpisodeExists, Episodes, Opening, Step, UnknownEpisode, UnknownWorld
 from services.kernel.product import Product
 from services.kernel.telemetry import Telemetry
 from services.kernel.template import TemplateTouched
 from services.kernel.visitors import Visit, Visitors
-
-
-class Strict(BaseModel):
-    """A message that takes no field it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PlantedRow(Strict):
-    """One row of the trouble; `row` is None where a row must go."""
-
-    table: str
-    key: int | str
-    row: dict[str, Any] | None
-
-
-class PlannedEdit(Strict):
-    """What a colleague will write into one row right after the agent's nth request."""
-
-    after_steps: int = Field(ge=1)
-    table: str
-    key: int | str
-    values: dict[str, Any]
-
-
-class OpenMessage(Strict):
-    """Open an episode here, with its trouble planted."""
-
-    episode_id: str = Field(min_length=1, max_length=100)
-    credential: str = Field(min_length=8, max_length=200, repr=False)
-    seed: int
-    world: str
-    faults: str = "none"
-    steps: int | None = Field(default=None, ge=0)
-    leased: bool = True
-    planted: list[PlantedRow] = []
-    counters: dict[str, int] = {}
-    meanwhile: list[PlannedEdit] = []
-
-
-class AdvanceMessage(Strict):
-    """Move the clock to this time and let fall due what does."""
-
-    to_ms: int
-
-
-class AskedCheck(Strict):
-    """A question for this product's world."""
-
-    name: str
-    arguments: dict[str, Any] = {}
-
-
-class VerifyMessage(Strict):
-    """All questions of a task to this product; `close` ends the episode under the same lock as the last look."""
-
-    checks: list[AskedCheck]
-    close: bool = False
-
-
-class VisitMessage(Strict):
-    """One request in the name of somebody who is not the agent."""
-
-    user: int
-    actor: Literal["customer", "colleague"] = "customer"
-    method: Literal["GET", "POST", "PUT", "DELETE"]
-    path: str
-    query: dict[str, str] = {}
-    body: dict[str, Any] | None = None
-
-
-class VisitsMessage(Strict):
-    """Several such requests, one after the other."""
-
-    visits: list[VisitMessage]
-
-
-class AskMessage(Strict):
-    """Questions alone: nothing but their answers comes back."""
-
-    checks: list[AskedCheck]
 
 
 class ControlDoor:
@@ -130,7 +49,7 @@ class House:
         self.product = product
         self.episodes = episodes
         self.telemetry = telemetry
-        self._visitors = Visitors(product)
+        self.visitors = Visitors(product)
         # Tells a restarted process from the one that held the episodes.
         self.instance = secrets.token_hex(8)
         self.fatal: str | None = None
@@ -219,7 +138,7 @@ class House:
             for one in message.visits:
                 visit = Visit(one.user, one.actor, one.method, one.path, one.query, one.body)
                 try:
-                    answer = await self._visitors.serve(episode.world, visit)
+                    answer = await self.visitors.serve(episode.world, visit)
                 except Exception as error:
                     episode.break_down(f"{type(error).__name__} while {one.actor} {one.user} used it: {error}")
                     self.telemetry.broke(episode.id, episode.broken or "")

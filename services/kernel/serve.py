@@ -115,6 +115,7 @@ class Service:
 
     def agent_app(self) -> ASGIApp:
         door = create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
+        self.house.visitors.share(door.dispatch)
         # Before the first request, not during it.
         door.document()
         return door

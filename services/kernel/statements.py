@@ -73,7 +73,7 @@ def facts(table: sa.Table) -> list[sa.Column[Any]]:
 
 
 class TablePlan:
-    """The four statements that World needs of a table."""
+    """The statements that World needs of a table."""
 
     __slots__ = (
         "_table",
@@ -88,7 +88,6 @@ class TablePlan:
         "name",
         "plain",
         "turned",
-        "update",
     )
 
     def __init__(self, table: sa.Table) -> None:
@@ -109,11 +108,6 @@ class TablePlan:
         )
         self.get = Statement(sa.select(*facts(table)).where(key == sa.bindparam("key")))
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
-        self.update = Statement(
-            table.update()
-            .where(key == sa.bindparam("v_" + key.name))
-            .values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns if c is not key})
-        )
         self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
         self._table = table
         self._updates: dict[tuple[str, ...], str] = {}

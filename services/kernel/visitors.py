@@ -13,16 +13,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from services.kernel.agent_door import as_refusal
 from services.kernel.answers import Answer
 from services.kernel.app import create_api
 from services.kernel.dispatch import Dispatch
-from services.kernel.errors import MalformedRequest, Refusal
+from services.kernel.errors import Refusal
 from services.kernel.product import Circumstance, Product
 from services.kernel.world import World
 
-CUSTOMER, COLLEAGUE = "customer", "colleague"
-# Where a product looks for who is asking, for as long as a visit lasts.
-ACTING_USER = "acting_user"
+CUSTOMER = "customer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +37,19 @@ class Visit:
 
 
 class Visitors:
-    """The product's routes as visitors reach them; made when the first one comes."""
+    """The product's routes as visitors reach them: the agent's own where there is a door for agents."""
 
     def __init__(self, product: Product) -> None:
         self._product = product
         self._dispatch: Dispatch | None = None
 
+    def share(self, dispatch: Dispatch) -> None:
+        """Made once for both: it takes most of a second, and nobody is answered meanwhile."""
+        self._dispatch = dispatch
+
     async def serve(self, world: World, visit: Visit) -> Answer:
         world.actor = visit.actor
-        world.beside[ACTING_USER] = visit.user
+        world.visitor = visit.user
         world.begin()
         try:
             answer, stands = await self._decide(world, visit)
@@ -59,7 +62,7 @@ class Visitors:
             raise
         finally:
             world.actor = "house"
-            world.beside.pop(ACTING_USER, None)
+            world.visitor = None
         return answer
 
     async def _decide(self, world: World, visit: Visit) -> tuple[Answer, bool]:
@@ -67,14 +70,13 @@ class Visitors:
         try:
             answer = await self._served().answer(scope, body)
             return answer, answer.status < 400
-        except (RequestValidationError, HTTPException) as error:
-            return self._product.render(MalformedRequest(str(error)), scope["circumstance"]), False
-        except Refusal as refusal:
+        except (Refusal, RequestValidationError, HTTPException) as error:
+            refusal = as_refusal(error)
             return self._product.render(refusal, scope["circumstance"]), refusal.stands
 
     def _served(self) -> Dispatch:
         if self._dispatch is None:
-            self._dispatch = Dispatch(create_api(self._product), self._product.encoding)
+            self._dispatch = Dispatch(create_api(self._product), self._product.encoding, self._product.suffix)
         return self._dispatch
 
 
@@ -97,5 +99,4 @@ def _scope(world: World, visit: Visit) -> tuple[Scope, bytes]:
         "extensions": {},
         "world": world,
         "circumstance": Circumstance(world.request, visit.method, visit.path, world.clock.now_ms()),
-        ACTING_USER: visit.user,
     }, body

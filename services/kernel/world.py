@@ -36,6 +36,7 @@ class World:
         "ids",
         "revision",
         "search_lag",
+        "visitor",
     )
 
     def __init__(self, fork: Fork, seed: int) -> None:
@@ -51,6 +52,8 @@ class World:
         self.actor = "house"
         # In requests, not seconds; set by a fault plan, honoured by searches through `searched()`.
         self.search_lag = 0
+        # The user in whose name somebody else than the agent asks, for as long as their request lasts.
+        self.visitor: int | None = None
         # What an episode holds outside its rows, by the product that holds it there.
         self.beside: dict[str, Any] = {}
 
@@ -183,7 +186,7 @@ class World:
         elif change.after is None:
             self._fork.write(plan.insert.sql, plan.bind(change.before))
         else:
-            self._fork.write(plan.update.sql, plan.bind(change.before, change.after))
+            self._fork.write(plan.update_of(change.after, change.before), plan.bind(change.before, change.after))
 
     def _image(self, plan: TablePlan, key: Key) -> Row | None:
         values = self._fork.read(plan.get.sql, {"key": key}).fetchone()

@@ -13,7 +13,7 @@ from hubspot import HubSpot
 
 from services.crm.product import product
 from services.kernel.config import Settings
-from services.kernel.control_door import AdvanceMessage
+from services.kernel.door_messages import AdvanceMessage
 from services.kernel.episodes import Episode, Opening
 from services.kernel.forks import Forks
 from services.kernel.serve import Service, listener

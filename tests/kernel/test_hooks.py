@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from services.kernel.checks import Check, Finding, named
-from services.kernel.control_door import AskedCheck, House, OpenMessage, VerifyMessage
+from services.kernel.control_door import House
+from services.kernel.door_messages import AskedCheck, OpenMessage, VerifyMessage
 from services.kernel.episodes import Episode, Episodes, Worlds
 from services.kernel.telemetry import Telemetry
 from services.kernel.world import World

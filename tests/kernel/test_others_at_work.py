@@ -3,7 +3,8 @@
 import httpx
 import pytest
 
-from services.kernel.control_door import House, OpenMessage
+from services.kernel.control_door import House
+from services.kernel.door_messages import OpenMessage
 from tests.kernel.pantry import Pantry, product
 
 pytestmark = pytest.mark.anyio

@@ -7,16 +7,13 @@ from services.kernel.errors import Unauthenticated
 from services.kernel.statements import Row
 from services.kernel.world import World
 
-# Set by whoever lets a person act at the desk who holds no token: their user id.
-ACTING = "acting_user"
 END_USER = "end-user"
 
 
 def caller(world: World, email: str | None) -> Row:
     """The account's own agent, or the member of staff whose address comes with the token; never an end user."""
-    acting = world.beside.get(ACTING)
-    if acting is not None:
-        return records.known(world, users, acting)
+    if world.visitor is not None:
+        return records.known(world, users, world.visitor)
     row = agent_of(world) if email is None else by_email(world, email)
     if row is None or not is_staff(row) or not row["body"]["active"]:
         raise Unauthenticated
