@@ -11,6 +11,10 @@ _SERVICES = Path(__file__).resolve().parent.parent
 _WITHOUT = "DAYSHIFT_WITHOUT"
 
 
+class NoSuchProduct(KeyError):
+    """No product has that name here, or it is left out."""
+
+
 @cache
 def names() -> tuple[str, ...]:
     """Every product there is, less those that are to be left out here."""
@@ -33,7 +37,7 @@ def leave_out(unusable: list[str]) -> None:
 @cache
 def product(name: str) -> Product:
     if name not in names():
-        raise KeyError(f"no product is called {name!r}; there are {', '.join(names())}")
+        raise NoSuchProduct(f"no product is called {name!r}; there are {', '.join(names())}")
     declared: Product = import_module(f"services.{name}.product").product
     return declared
 
