@@ -35,6 +35,11 @@ RECORD = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 SINCE = Statement(sa.select(changes).where(changes.c.revision > sa.bindparam("revision")).order_by(changes.c.revision))
+OF_TABLE = Statement(
+    sa.select(changes)
+    .where(changes.c.table_name == sa.bindparam("table_name"), changes.c.revision > sa.bindparam("revision"))
+    .order_by(changes.c.revision)
+)
 OF_ROW = Statement(
     sa.select(changes)
     .where(changes.c.table_name == sa.bindparam("table_name"), changes.c.row_id == sa.bindparam("row_id"))

@@ -63,6 +63,11 @@ class World:
         return self._fork.template.fingerprint
 
     @property
+    def start_ms(self) -> int:
+        """When time begins in every fork of the template."""
+        return self._fork.template.about.now_ms
+
+    @property
     def request(self) -> int:
         """How many requests this world has met, the present one included."""
         return self._request
@@ -108,8 +113,12 @@ class World:
             self._chances[name] = Chance(self._seed, name)
         return self._chances[name]
 
-    def changes(self, since: int = 0) -> list[Change]:
-        found = self._fork.read(changes.SINCE.sql, {"revision": since})
+    def changes(self, since: int = 0, table: sa.Table | None = None) -> list[Change]:
+        """All, or those of one table: an episode may be long, and every image has to be read."""
+        if table is None:
+            found = self._fork.read(changes.SINCE.sql, {"revision": since})
+        else:
+            found = self._fork.read(changes.OF_TABLE.sql, {"revision": since, "table_name": table.name})
         return [Change.of(values) for values in found]
 
     def history(self, table: sa.Table, key: Key) -> list[Change]:

@@ -1,6 +1,6 @@
 """The one way in which a ticket changes: row, comment, audit and measures together, then the rules have their turn."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,12 +68,14 @@ def change_ticket(
     comment: Body | None = None,
     audit: Row | None = None,
     *,
+    told: Sequence[Body] = (),
     metadata: Mapping[str, Any] | None = None,
     event: str = "ticket.updated",
 ) -> Change | None:
     """Write the changes and their audit; None where nothing is to change.
 
-    With `audit` the events join it, as those of a rule join the audit of the update that set it off.
+    With `audit` the events join it, as those of a rule join the audit of the update that set it off; `told` are events
+    of what else came of it, such as a notification that went out.
     Whether the desk allows the changes has been decided before; what the rules make of them comes after, by `settle`.
     """
     now = world.clock.now_ms()
@@ -88,22 +90,26 @@ def change_ticket(
     row = {**ticket, "updated_at": now, "body": after}
     world.save(tickets, row, event)
     events = ([] if said is None else [_said(said)]) + _differences(world, before, after, differing)
-    written = (
-        _audit(world, ticket["id"], audit_id, events, author_id, via, metadata)
-        if audit is None
-        else append_events(world, audit, [{**one, "via": via} for one in events])
-    )
+    if audit is None:
+        events += [_numbered(world, one) for one in told]
+        written = _audit(world, ticket["id"], audit_id, events, author_id, via, metadata)
+    else:
+        written = append_events(world, audit, [*({**one, "via": via} for one in events), *told])
     return Change(ticket, row, written, said, author_id, via)
 
 
 def append_events(world: World, audit: Row, events: list[Body]) -> Row:
     """More events in an audit that is there: what a rule did, a notification that went out."""
-    numbered = [one if "id" in one else {"id": world.ids.next("events"), **one} for one in events]
-    if not numbered:
+    if not events:
         return audit
+    numbered = [_numbered(world, one) for one in events]
     row = {**audit, "body": {**audit["body"], "events": [*audit["body"]["events"], *numbered]}}
     world.save(audits, row, "audit.extended")
     return row
+
+
+def _numbered(world: World, event: Body) -> Body:
+    return event if "id" in event else {"id": world.ids.next("events"), **event}
 
 
 def _differences(world: World, before: Body, after: Body, differing: list[str]) -> list[Body]:

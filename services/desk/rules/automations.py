@@ -3,14 +3,13 @@
 When a ticket will be due can be told ahead, as long as nothing changes: so nobody looks at hours in which nothing is.
 """
 
-import hashlib
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-import orjson
-
-from services.desk.operations.changing import SYSTEM, Change, append_events, change_ticket
+from services.desk.operations import records
+from services.desk.operations.changing import SYSTEM, Change, change_ticket
 from services.desk.operations.texts import comment_of
 from services.desk.rules import ruling, subjects
 from services.desk.rules.actions import effect_of
@@ -25,20 +24,33 @@ from services.kernel.world import World
 # The vendor's own bound.
 MOST_AT_ONCE = 1_000
 _KEPT = "automations"
-_LIVING = (
-    "SELECT id, created_at, updated_at, body FROM tickets WHERE status_rank < 5 AND deleted_at IS NULL ORDER BY id"
-)
-_PROMISES = "SELECT ticket_id, due_at, body ->> '$.breached_at' FROM sla_targets ORDER BY ticket_id, id"
+# Other wordings than a world's own are those of episodes in which somebody wrote rules.
+_TEMPLATES_KEPT = 32
+_LIVING = "SELECT id FROM tickets WHERE status_rank < 5 AND deleted_at IS NULL"
+_WITH_INCIDENTS = "SELECT DISTINCT problem_id FROM tickets WHERE problem_id IS NOT NULL"
+_REQUEST_OF = "SELECT request FROM changes WHERE revision = :revision"
+_WRITTEN = """SELECT DISTINCT iif(table_name = 'tickets', row_id, coalesce(after, before) ->> '$.body.ticket_id')
+    FROM changes WHERE revision > :revision AND table_name IN ('tickets', 'sla_targets')"""
 Then = Callable[[World, Change], None]
 
 
 @dataclass(slots=True)
-class Foresight:
-    """When a ticket, as it stands, will next meet one of the automations; None: never."""
+class Outlook:
+    """When each living ticket, as it stands, will next meet one of the automations; those that never will are not in."""
 
-    # Of everything that it was worked out from: texts themselves would be long to keep.
-    digest: bytes
-    hour_ms: int | None
+    rules: list[Rule]
+    schedule: Schedule
+    hours: dict[int, int]
+    # Everything up to this change is in it; the request that made the change tells whether it still stands.
+    revision: int = 0
+    request: int = 0
+
+    def holds(self, world: World, rules: list[Rule], schedule: Schedule) -> bool:
+        """Rules and office hours are the same, and nothing that was seen has been undone since."""
+        if self.rules != rules or self.schedule != schedule:
+            return False
+        found = world.rows(_REQUEST_OF, {"revision": self.revision}) if self.revision else [(0,)]
+        return found == [(self.request,)]
 
 
 def next_hour(world: World, after_ms: int, until_ms: int) -> int | None:
@@ -48,8 +60,8 @@ def next_hour(world: World, after_ms: int, until_ms: int) -> int | None:
     rules = ruling.active(world, automations)
     if not rules:
         return None
-    hours = (seen.hour_ms for _, seen in _foresee(world, rules, after_ms))
-    return min((hour for hour in hours if hour is not None and hour <= until_ms), default=None)
+    hours = _outlook(world, rules, after_ms).values()
+    return min((hour for hour in hours if hour <= until_ms), default=None)
 
 
 def hour_after(ms: int) -> int:
@@ -63,7 +75,7 @@ def run(world: World, after_ms: int, then: Then) -> None:
         return
     rules = ruling.active(world, automations)
     schedule = ruling.schedule(world)
-    due = [key for key, seen in _foresee(world, rules, hour - 1) if seen.hour_ms is not None and seen.hour_ms <= hour]
+    due = sorted(key for key, at in _outlook(world, rules, hour - 1).items() if at <= hour)
     for rule in rules:
         for key in due[:MOST_AT_ONCE]:
             row = world.get(tickets, key)
@@ -80,40 +92,71 @@ def _fire(world: World, rule: Rule, row: Row, hour: int, then: Then) -> None:
     said = effect.comment(public=False)
     comment = None if said is None else comment_of(said, author_is_staff=True, public=False)
     marked = {**row, "body": {**row["body"], "_automated": {**done, str(rule.id): hour}}}
-    change = change_ticket(world, marked, effect.changes, SYSTEM, via, comment)
+    told = [{**event, "via": via} for event in effect.told]
+    change = change_ticket(world, marked, effect.changes, SYSTEM, via, comment, told=told)
     if change is None:
         world.save(tickets, marked, "ticket.noted")
-        return
-    told = [{**event, "via": via} for event in effect.told]
-    audit = append_events(world, change.audit, told)
-    then(world, Change(row, change.after, audit, change.comment, SYSTEM, via))
+    else:
+        then(world, Change(row, change.after, change.audit, change.comment, SYSTEM, via))
 
 
-def _foresee(world: World, rules: list[Rule], after_ms: int) -> list[tuple[int, Foresight]]:
-    """Worked out anew only for tickets that read differently than before."""
-    held: dict[int, Foresight] = world.beside.setdefault(_KEPT, {})
-    schedule, promises = ruling.schedule(world), _promises(world)
-    wording = repr((rules, schedule))
-    found: list[tuple[int, Foresight]] = []
-    for key, created, updated, body in world.rows(_LIVING):
-        digest = _digest(wording, str(updated), body, promises.get(key, ""))
-        seen = held.get(key)
-        if seen is None or seen.digest != digest or (seen.hour_ms is not None and seen.hour_ms <= after_ms):
-            row: Row = {"id": key, "created_at": created, "updated_at": updated, "body": orjson.loads(body)}
-            seen = held[key] = Foresight(digest, _first_hour(world, rules, row, after_ms, schedule))
-        found.append((key, seen))
-    return found
+def _outlook(world: World, rules: list[Rule], after_ms: int) -> dict[int, int]:
+    """Worked out anew only for tickets that changed since the last look, or whose hour has passed."""
+    schedule = ruling.schedule(world)
+    seen: Outlook | None = world.beside.get(_KEPT)
+    if seen is None or not seen.holds(world, rules, schedule):
+        seen = world.beside[_KEPT] = Outlook(rules, schedule, _from_the_template(world, rules, schedule))
+    stale = _changed(world, seen)
+    stale.update(key for key, hour in seen.hours.items() if hour <= after_ms)
+    for key in stale:
+        row = world.get(tickets, key)
+        hour = None if row is None or _is_done(row) else _first_hour(world, rules, row, after_ms, schedule)
+        if hour is None:
+            seen.hours.pop(key, None)
+        else:
+            seen.hours[key] = hour
+    return seen.hours
 
 
-def _promises(world: World) -> dict[int, str]:
-    told: dict[int, str] = {}
-    for ticket, due, breached in world.rows(_PROMISES):
-        told[ticket] = f"{told.get(ticket, '')} {due} {breached}"
-    return told
+def _changed(world: World, seen: Outlook) -> set[int]:
+    """Tickets that may read differently than at the last look."""
+    if seen.revision == world.revision:
+        return set()
+    keys = _written(world, seen.rules, seen.revision)
+    seen.revision = world.revision
+    seen.request = world.rows(_REQUEST_OF, {"revision": seen.revision})[0][0]
+    return keys
 
 
-def _digest(*texts: str) -> bytes:
-    return hashlib.blake2b("\x1f".join(texts).encode(), digest_size=16).digest()
+def _written(world: World, rules: list[Rule], since: int) -> set[int]:
+    """Tickets whose rows or promises were written; where incidents are counted, their problems too."""
+    keys = {key for (key,) in world.rows(_WRITTEN, {"revision": since})}
+    if any(one.field == "number_of_incidents" for rule in rules for one in _conditions(rule)):
+        keys.update(key for (key,) in world.rows(_WITH_INCIDENTS))
+    return keys
+
+
+def _from_the_template(world: World, rules: list[Rule], schedule: Schedule) -> dict[int, int]:
+    """Most tickets are as every episode finds them: when they fall due is worked out once for all episodes."""
+    known = _standing(world.fingerprint, repr((rules, schedule)))
+    living = [key for (key,) in world.rows(_LIVING)]
+    unknown = [key for key in living if key not in known]
+    written = _written(world, rules, 0) if unknown else set()
+    for key in unknown:
+        if key not in written:
+            row = records.known(world, tickets, key)
+            known[key] = _first_hour(world, rules, row, world.start_ms, schedule)
+    return {key: hour for key in living if (hour := known.get(key)) is not None}
+
+
+@lru_cache(maxsize=_TEMPLATES_KEPT)
+def _standing(_fingerprint: str, _wording: str) -> dict[int, int | None]:
+    """Of the tickets of one template under one wording of the rules; filled as they are looked at."""
+    return {}
+
+
+def _is_done(row: Row) -> bool:
+    return row["body"]["status"] == "closed" or row["body"]["deleted_at"] is not None
 
 
 def _first_hour(world: World, rules: list[Rule], row: Row, after_ms: int, schedule: Schedule) -> int | None:
@@ -124,13 +167,17 @@ def _first_hour(world: World, rules: list[Rule], row: Row, after_ms: int, schedu
 def _hour_of(world: World, rule: Rule, row: Row, after_ms: int, schedule: Schedule) -> int | None:
     """Conditions turn true at the edges of their times, or just after: try the full hours from each edge on."""
     subject = subjects.at_rest(world, row, after_ms, schedule)
-    timed = [one for one in (*rule.conditions.every, *rule.conditions.some) if one.is_about_time]
+    timed = [one for one in _conditions(rule) if one.is_about_time]
     edges = [edge for one in timed if (edge := _edge(subject, one, schedule)) is not None]
     moments = (after_ms, *(edge - 1 for edge in edges), *edges)
     for hour in sorted({hour_after(max(moment, after_ms)) for moment in moments}):
         if meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
             return hour
     return None
+
+
+def _conditions(rule: Rule) -> tuple[Condition, ...]:
+    return (*rule.conditions.every, *rule.conditions.some)
 
 
 def _edge(subject: Subject, condition: Condition, schedule: Schedule) -> int | None:

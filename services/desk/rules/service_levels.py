@@ -190,7 +190,8 @@ def _withdraw(world: World, row: Row) -> None:
 
 
 def _keep(world: World, row: Row, body: Body, event: str) -> None:
-    world.save(sla_targets, {**row, "updated_at": world.clock.now_ms(), "body": body}, f"sla_target.{event}")
+    if body != row["body"]:
+        world.save(sla_targets, {**row, "updated_at": world.clock.now_ms(), "body": body}, f"sla_target.{event}")
 
 
 def _event(world: World, body: Body, kind: str, at_ms: int, **more: Body) -> None:

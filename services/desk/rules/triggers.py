@@ -41,7 +41,6 @@ def fire(world: World, rule: Rule, kind: str, row: Row, audit: Row, current_user
     via = rule.via(kind)
     said = effect.comment(public=False)
     comment = None if said is None else comment_of(said, author_is_staff=True, public=False)
-    done = change_ticket(world, row, effect.changes, SYSTEM, via, comment, audit)
-    if done is not None:
-        row, audit = done.after, done.audit
-    return row, append_events(world, audit, [{**event, "via": via} for event in effect.told])
+    told = [{**event, "via": via} for event in effect.told]
+    done = change_ticket(world, row, effect.changes, SYSTEM, via, comment, audit, told=told)
+    return (row, append_events(world, audit, told)) if done is None else (done.after, done.audit)
