@@ -38,10 +38,14 @@ if TYPE_CHECKING:
     from dayshift.exchange import Exchange
     from dayshift.menu import Menu
     from dayshift.operations import Catalogue, Operation
+    from dayshift.orchestrator import OrchestratorEnv, SpecialistEnv
     from dayshift.recorder import Recorder
     from dayshift.recordings import load, read
     from dayshift.replay import grade, verify
     from dayshift.rollout import Situation, rollouts, tasks
+    from dayshift.specialists import orchestrator_model, scripted, specialist_model
+    from dayshift.stage import TeamInfo
+    from dayshift.team import Assignment, Overview
     from dayshift.trajectory import Trajectory
     from dayshift.vector import DayshiftVectorEnv
     from dayshift.wire import OpenRequest, Verdict
@@ -74,10 +78,14 @@ _HOMES = {
     "exchange": ("Exchange",),
     "menu": ("Menu",),
     "operations": ("Catalogue", "Operation"),
+    "orchestrator": ("OrchestratorEnv", "SpecialistEnv"),
     "recorder": ("Recorder",),
     "recordings": ("load", "read"),
     "replay": ("grade", "verify"),
     "rollout": ("Situation", "rollouts", "tasks"),
+    "specialists": ("orchestrator_model", "scripted", "specialist_model"),
+    "stage": ("TeamInfo",),
+    "team": ("Assignment", "Overview"),
     "trajectory": ("Trajectory",),
     "vector": ("DayshiftVectorEnv",),
     "wire": ("OpenRequest", "Verdict"),
@@ -85,6 +93,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Assignment",
     "AsyncEpisode",
     "AtCapacity",
     "BadArguments",
@@ -106,12 +115,16 @@ __all__ = [
     "Observation",
     "OpenRequest",
     "Operation",
+    "OrchestratorEnv",
+    "Overview",
     "Recorder",
     "Refusal",
     "ServiceBroke",
     "Situation",
+    "SpecialistEnv",
     "StaleRead",
     "StepTimeout",
+    "TeamInfo",
     "Trajectory",
     "UnknownOperation",
     "Unreachable",
@@ -121,8 +134,11 @@ __all__ = [
     "call",
     "grade",
     "load",
+    "orchestrator_model",
     "read",
     "rollouts",
+    "scripted",
+    "specialist_model",
     "tasks",
     "verify",
 ]

@@ -9,6 +9,10 @@ from dayshift.errors import BadArguments
 
 WAIT = "wait"
 SUBMIT = "submit"
+# How a specialist gives a task back to whoever asked.
+REPORT = "report"
+# Who acts in a step: the orchestrator, a specialist by the name of its product, or nobody in particular.
+ORCHESTRATOR = "orchestrator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,10 @@ def gist(action: object) -> Call:
     """What can be kept of an action that is no call: its operation, and its arguments as they were given."""
     if isinstance(action, Call):
         return action
-    if not isinstance(action, Mapping):
+    if not isinstance(action, Mapping) or "operation" not in action:
         return Call("", {"given": repr(action)[:1000]})
     given = action.get("arguments") or {}
-    return Call(str(action.get("operation", "")), given if isinstance(given, Mapping) else {"given": str(given)[:1000]})
+    return Call(str(action["operation"]), given if isinstance(given, Mapping) else {"given": str(given)[:1000]})
 
 
 def parse_arguments(given: object) -> Mapping[str, Any]:

@@ -57,6 +57,7 @@ class Dialogue:
     closed: bool = False
     steps: int = 0
     _seen: dict[str, int] = field(default_factory=dict)
+    _actor: str = ""
 
     @classmethod
     def open(cls, control: Control, request: OpenRequest, retries: int = 0) -> Flow["Dialogue"]:
@@ -80,14 +81,23 @@ class Dialogue:
     def over(self) -> bool:
         return self.closed or self.verdict is not None or self.fault is not None
 
-    def act(self, action: object) -> Flow[Exchange]:
-        """Like `step`, but a call that cannot be written is the agent's misstep: recorded, and it costs a step."""
+    def act(self, action: object, by: str = "") -> Flow[Exchange]:
+        """Like `step`, but a call that cannot be written is the agent's misstep: recorded, and it costs a step.
+
+        `by` is who acts: a specialist, named by its product, has the operations of that product alone.
+        """
+        self._actor = by
         try:
-            return (yield from self.step(parse_call(action)))
+            return (yield from self.step(self._within_reach(parse_call(action))))
         except EpisodeOver:
             raise
         except Misuse as misuse:
             return self._misstep(action, misuse)
+
+    def _within_reach(self, call: Call) -> Call:
+        if self._actor in self.opened.products:
+            _ = self.operations.of_product(self._actor)[call.operation]
+        return call
 
     def _misstep(self, action: object, misuse: Misuse) -> Exchange:
         self._check_open()
@@ -262,6 +272,7 @@ class Dialogue:
             key=outgoing.headers.get("idempotency-key", ""),
             milliseconds=(perf_counter() - started) * 1000 if started else 0.0,
             fault=fault,
+            actor=self._actor,
         )
         self.exchanges.append(exchange)
         return exchange

@@ -7,16 +7,16 @@ import gymnasium
 import numpy as np
 
 from dayshift.calls import Call
-from dayshift.connection import Address, Connection
-from dayshift.discovery import discover
+from dayshift.entrance import Entrance
 from dayshift.episode import Episode
 from dayshift.errors import HarnessFault
 from dayshift.exchange import Exchange
-from dayshift.lots import draw_seed, draw_task, eligible
+from dayshift.lots import draw_seed
 from dayshift.operations import Catalogue
 from dayshift.recorder import Recorder
 from dayshift.rendering import render_exchange, render_opening, render_verdict
 from dayshift.spaces import LONGEST_BODY, LONGEST_BRIEF, UNLIMITED_STEPS, CallSpace, observation_space, shortened
+from dayshift.trajectory import Turn
 from dayshift.wire import OpenRequest, Split, Verdict
 
 OnFault = Literal["raise", "quarantine"]
@@ -91,23 +91,17 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     ) -> None:
         self.render_mode = render_mode
         self.episode: Episode | None = None
-        self.asked = OpenRequest(task=task, split=split, world=world, faults=faults, menu=menu)
-        self._products = products
         self._on_fault = on_fault
         self._recorder = recorder
         self._longest_body = longest_body
-        self._connection = Connection(Address.find(control_url), timeout=timeout)
-        self._drawable: dict[Split, list[str]] = {}
-        self._calls = CallSpace(self._discovered())
+        asked = OpenRequest(task=task, split=split, world=world, faults=faults, menu=menu)
+        self._entrance = Entrance(asked, products, control_url, timeout)
+        self._calls = CallSpace(self._entrance.operations)
         self.action_space = self._calls
         self.observation_space = cast(gymnasium.Space[Observation], observation_space(longest_body))
 
-    def _discovered(self) -> Catalogue:
-        try:
-            return self._connection.run(discover(self._connection.address.control, self.asked.world, self._products))
-        except BaseException:
-            self._connection.close()
-            raise
+    def ask_for_menus(self) -> None:
+        self._entrance.asked = self._entrance.asked.model_copy(update={"menu": True})
 
     @property
     def operations(self) -> Catalogue:
@@ -121,8 +115,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:  # type: ignore[override]  # Info is the dict that Gymnasium asks for, with its keys named
         super().reset(seed=seed)
         self._leave()
-        request = self._drawn(draw_seed(self.np_random) if seed is None else seed, options or {})
-        self.episode = Episode.open(request, connection=self._connection)
+        self.episode = self._entrance.open(draw_seed(self.np_random) if seed is None else seed, options or {})
         return self._observation(None), self._info(None)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:  # type: ignore[override]  # as above
@@ -150,16 +143,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
 
     def close(self) -> None:
         self._leave()
-        self._connection.close()
-
-    def _drawn(self, seed: int, options: Mapping[str, Any]) -> OpenRequest:
-        asked = OpenRequest.model_validate({**self.asked.model_dump(), **options, "seed": seed})
-        if asked.task is not None:
-            return asked
-        if asked.split not in self._drawable:
-            families = self._connection.run(self._connection.address.control.families())
-            self._drawable[asked.split] = eligible(families, self._products, asked.split)
-        return asked.model_copy(update={"task": draw_task(self._drawable[asked.split], seed)})
+        self._entrance.close()
 
     def _current(self) -> Episode:
         if self.episode is None:
@@ -200,7 +184,9 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         return self.episode
 
 
-def observe(brief: str, exchange: Exchange | None, clock: str, steps_left: int | None, longest: int) -> Observation:
+def observe(
+    brief: str, exchange: Exchange | Turn | None, clock: str, steps_left: int | None, longest: int
+) -> Observation:
     return Observation(
         brief=shortened(brief, LONGEST_BRIEF),
         status=np.int64(0 if exchange is None else exchange.status),

@@ -94,9 +94,9 @@ class Episode(_Attempt):
         """One call; a call that does not exist raises, and nothing is sent."""
         return self._connection.run(self.dialogue.step(_as_call(operation, arguments)))
 
-    def act(self, action: object) -> Exchange:
+    def act(self, action: object, by: str = "") -> Exchange:
         """One call as a policy gives it; one that cannot be written becomes an answer that says so."""
-        return self._connection.run(self.dialogue.act(action))
+        return self._connection.run(self.dialogue.act(action, by))
 
     def wait(self, hours: float) -> Exchange:
         return self.step(WAIT, hours=hours)

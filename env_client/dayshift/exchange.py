@@ -29,6 +29,8 @@ class Exchange:
     key: str
     milliseconds: float
     fault: str | None = None
+    # Whose call it was, where several work on one episode.
+    actor: str = ""
 
     @property
     def text(self) -> str:

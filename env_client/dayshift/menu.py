@@ -27,7 +27,7 @@ class Menu(gymnasium.Wrapper[Choices, int, Any, Any]):
         super().__init__(env)
         self.k = k
         self._base: DayshiftEnv = _base(env)
-        self._base.asked = self._base.asked.model_copy(update={"menu": True})
+        self._base.ask_for_menus()
         self._offered: list[Call] = []
         self._features: Features | None = None
         self.action_space = cast(gymnasium.Space[int], spaces.Discrete(k))

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from dayshift.calls import SUBMIT, WAIT
+from dayshift.calls import REPORT, SUBMIT, WAIT
 from dayshift.errors import UnknownOperation
 
 JsonSchema = Mapping[str, Any]
@@ -94,9 +94,16 @@ class Operation:
 class Catalogue(Mapping[str, Operation]):
     """Every operation of an episode's products, then `wait` and `submit`; the order is the action space's."""
 
-    def __init__(self, operations: list[Operation], answer_schema: JsonSchema | None = None) -> None:
+    def __init__(
+        self,
+        operations: list[Operation],
+        answer_schema: JsonSchema | None = None,
+        closing: tuple[Operation, ...] | None = None,
+    ) -> None:
         offered = sorted(operations, key=lambda operation: operation.name)
-        self._by_name = {operation.name: operation for operation in (*offered, _wait(), _submit(answer_schema))}
+        last = (_wait(), _submit(answer_schema)) if closing is None else closing
+        self._by_name = {operation.name: operation for operation in (*offered, *last)}
+        self._narrowed: dict[str, Catalogue] = {}
         self.names = tuple(self._by_name)
 
     def __getitem__(self, name: str) -> Operation:
@@ -142,6 +149,13 @@ class Catalogue(Mapping[str, Operation]):
         products = [operation for operation in self.values() if not operation.belongs_to_harness]
         return self if answer_schema is None else Catalogue(products, answer_schema)
 
+    def of_product(self, product: str) -> "Catalogue":
+        """What a specialist may call: one product's operations, and `report`."""
+        if product not in self._narrowed:
+            own = [operation for operation in self.values() if operation.product == product]
+            self._narrowed[product] = Catalogue(own, closing=(_report(),))
+        return self._narrowed[product]
+
     def _nearest(self, name: str) -> str:
         from difflib import get_close_matches  # late: only a mistake needs it
 
@@ -149,37 +163,30 @@ class Catalogue(Mapping[str, Operation]):
         return f"did you mean {' or '.join(near)}?" if near else f"there are {len(self)}, from {self.names[0]} on"
 
 
+def harness_operation(name: str, description: str, arguments: tuple[Argument, ...]) -> Operation:
+    """One that no product serves: it is answered by whoever runs the episode."""
+    schema = {
+        "type": "object",
+        "properties": {one.name: dict(one.schema) for one in arguments},
+        "required": [one.name for one in arguments if one.required],
+        "additionalProperties": False,
+    }
+    return Operation(name, _HARNESS, "POST", "", description, arguments, BodyForm.JSON, schema)
+
+
+def _report() -> Operation:
+    text = {"type": "string", "description": "What was found and what was done, for whoever asked."}
+    asked = (Argument("text", Place.BODY, required=True, schema=text),)
+    return harness_operation(REPORT, "Give the task back with a report.", asked)
+
+
 def _wait() -> Operation:
     hours = {"type": "number", "exclusiveMinimum": 0, "maximum": 24 * 366, "description": "Hours to let pass."}
-    schema = {"type": "object", "properties": {"hours": hours}, "required": ["hours"], "additionalProperties": False}
-    return Operation(
-        name=WAIT,
-        product=_HARNESS,
-        method="POST",
-        path="",
-        description="Let working time pass, so that others can answer and scheduled things can happen.",
-        arguments=(Argument("hours", Place.BODY, required=True, schema=hours),),
-        body=BodyForm.JSON,
-        schema=schema,
-    )
+    said = "Let working time pass, so that others can answer and scheduled things can happen."
+    return harness_operation(WAIT, said, (Argument("hours", Place.BODY, required=True, schema=hours),))
 
 
 def _submit(answer_schema: JsonSchema | None) -> Operation:
     answer: JsonSchema = answer_schema or {"description": "The answer, where the assignment asks for one."}
-    required = ["answer"] if answer_schema else []
-    schema = {
-        "type": "object",
-        "properties": {"answer": dict(answer)},
-        "required": required,
-        "additionalProperties": False,
-    }
-    return Operation(
-        name=SUBMIT,
-        product=_HARNESS,
-        method="POST",
-        path="",
-        description="Declare the work done.",
-        arguments=(Argument("answer", Place.BODY, required=bool(required), schema=answer),),
-        body=BodyForm.JSON,
-        schema=schema,
-    )
+    asked = (Argument("answer", Place.BODY, required=bool(answer_schema), schema=answer),)
+    return harness_operation(SUBMIT, "Declare the work done.", asked)

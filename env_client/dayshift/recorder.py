@@ -123,6 +123,8 @@ def _episode_row(trajectory: Trajectory) -> dict[str, Any]:
         "flagged": trajectory.flagged,
         "policy": trajectory.policy,
         "policy_version": trajectory.policy_version,
+        "turns": json.dumps([turn.model_dump() for turn in trajectory.turns], ensure_ascii=False),
+        "rewards": json.dumps(trajectory.rewards),
         **trajectory.cost.model_dump(),
     }
 
@@ -154,13 +156,14 @@ def _columns(**kinds: str) -> dict[str, str]:
 
 _COLUMNS = {
     EPISODES_TABLE: _columns(
-        s="episode_id task split world faults fingerprint action_space brief outcome verdict policy policy_version",
+        s="episode_id task split world faults fingerprint action_space brief outcome verdict policy policy_version "
+        "turns rewards",
         i="seed calls request_bytes answer_bytes tokens_estimated",
         f="reward wall_seconds virtual_seconds",
         b="flagged",
     ),
     STEPS_TABLE: _columns(
-        s="episode_id operation arguments product method target request answer clock key fault policy_version",
+        s="episode_id operation arguments product method target request answer clock key fault policy_version actor",
         i="number status revision",
         f="milliseconds",
     ),

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 ENVIRONMENTS = {"Crm": ("crm",), "Desk": ("desk",), "Billing": ("billing",), "Ide": ("ide",), "Office": ()}
+# The two levels of a team; see dayshift.orchestrator.
+LEVELS = {"Orchestrator": "OrchestratorEnv", "Specialist": "SpecialistEnv"}
 
 
 def register_with_gymnasium() -> None:
@@ -29,6 +31,9 @@ def _register() -> None:
                 vector_entry_point="dayshift.vector:DayshiftVectorEnv",
                 kwargs={"products": products},
             )
+    for name, kind in LEVELS.items():
+        if (env_id := f"dayshift/{name}-v0") not in registry:
+            register(env_id, entry_point=f"dayshift.orchestrator:{kind}")
 
 
 class _GymnasiumWatch(MetaPathFinder):

@@ -2,7 +2,9 @@
 
 import json
 
+from dayshift.calls import Call
 from dayshift.exchange import Exchange
+from dayshift.trajectory import Turn
 from dayshift.wire import Opened, Verdict
 
 _LONGEST = 2_000
@@ -16,6 +18,12 @@ def render_opening(opened: Opened) -> str:
 def render_exchange(exchange: Exchange) -> str:
     head = f"{exchange.number:>3}  {exchange.clock}  {exchange.call}"
     return f"{head}\n     {_wire(exchange)}\n{_indented(pretty(exchange.text))}\n"
+
+
+def render_turn(turn: Turn) -> str:
+    steps = f", steps {turn.first} to {turn.last}" if turn.last >= turn.first else ""
+    head = f"{turn.number:>3}  {turn.clock}  {Call(turn.operation, turn.arguments)}"
+    return f"{head}\n     {turn.ended}{steps}\n{_indented(pretty(turn.answer))}\n"
 
 
 def _wire(exchange: Exchange) -> str:

@@ -83,7 +83,7 @@ def _opening_difference(trajectory: Trajectory, episode: Episode) -> Difference 
 def _step_difference(step: Step, episode: Episode, trajectory: Trajectory) -> Difference | None:
     if step.operation == SUBMIT and step.sent:
         return _verdict_difference(step, episode, trajectory)
-    exchange = episode.act(Call(step.operation, step.arguments)) if step.sent else episode.act(_as_given(step))
+    exchange = episode.act(Call(step.operation, step.arguments) if step.sent else _as_given(step), step.actor)
     pairs = {
         "the request": (_request(step.method, step.target, step.request), _said(exchange)),
         "the status": (str(step.status), str(exchange.status)),
@@ -105,9 +105,21 @@ def _verdict_difference(step: Step, episode: Episode, trajectory: Trajectory) ->
     return _first_difference(step.number, {"the verdict": (said, replayed.model_dump_json())})
 
 
-def _as_given(step: Step) -> dict[str, Any]:
+class _Unreadable:
+    """An action that was no call at all, of which only its looks were kept."""
+
+    def __init__(self, looks: str) -> None:
+        self._looks = looks
+
+    def __repr__(self) -> str:
+        return self._looks
+
+
+def _as_given(step: Step) -> object:
     """A misstep as the policy gave it: arguments that were no object come back as the text they were."""
     given = step.arguments.get("given")
+    if not step.operation and given is not None:
+        return _Unreadable(str(given))
     return {"operation": step.operation, "arguments": given if set(step.arguments) == {"given"} else step.arguments}
 
 

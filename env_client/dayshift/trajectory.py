@@ -2,13 +2,13 @@
 
 import base64
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from dayshift.calls import Call
 from dayshift.errors import HarnessFault
@@ -24,6 +24,8 @@ _BYTES_PER_TOKEN = 4
 _BASE64 = "base64:"
 
 Ending = Literal["passed", "failed", "quarantined"]
+# By the harness's answer, the specialist's report or its budget; no call at all; or cut off by a fault of the house.
+TurnEnd = Literal["answered", "reported", "spent", "misstep", "broken"]
 # Ours, the policy's own bug, or a task that does not exist.
 Blame = Literal["harness", "policy", "caller"]
 
@@ -61,6 +63,8 @@ class Step(Message):
     milliseconds: float
     fault: str | None
     policy_version: str | None = None
+    # Whose step it was, where an orchestrator and specialists worked together.
+    actor: str = ""
 
     @property
     def call(self) -> Call:
@@ -73,6 +77,26 @@ class Step(Message):
     @property
     def answer_bytes(self) -> bytes:
         return bytes_of(self.answer)
+
+
+class Turn(Message):
+    """One thing that an orchestrator did, and what it was told; steps `first` to `last` are the specialist's work."""
+
+    number: int
+    operation: str
+    arguments: dict[str, JsonValue]
+    # The specialist that was asked; empty for a wait, the end, and a call that could not be written.
+    asked: str
+    ended: TurnEnd
+    first: int
+    last: int
+    status: int
+    answer: str
+    clock: str
+
+    @property
+    def text(self) -> str:
+        return self.answer
 
 
 class Quarantine(Message):
@@ -104,6 +128,9 @@ class Trajectory(Message):
     cost: Cost
     policy: str | None = None
     policy_version: str | None = None
+    # Of a team: the orchestrator's own turns, and what each level earned; empty where one agent worked alone.
+    turns: list[Turn] = Field(default_factory=list)
+    rewards: dict[str, float] = Field(default_factory=dict)
 
     @property
     def ending(self) -> Ending:
@@ -137,6 +164,8 @@ class Trajectory(Message):
         policy: str | None = None,
         quarantine: Quarantine | None = None,
         step_versions: Sequence[str | None] = (),
+        turns: Sequence[Turn] = (),
+        rewards: Mapping[str, float] | None = None,
     ) -> "Trajectory":
         exchanges = dialogue.exchanges
         versions = [*step_versions, *[policy_version] * (len(exchanges) - len(step_versions))]
@@ -149,6 +178,8 @@ class Trajectory(Message):
             cost=_cost(dialogue),
             policy=policy,
             policy_version=policy_version,
+            turns=list(turns),
+            rewards=dict(rewards or {}),
         )
 
 
@@ -188,7 +219,7 @@ def _step(exchange: Exchange, policy_version: str | None) -> Step:
     return Step(
         number=exchange.number,
         operation=exchange.call.operation,
-        arguments=_plain(exchange.call.arguments),
+        arguments=plain(exchange.call.arguments),
         product=exchange.product,
         method=exchange.method,
         target=exchange.target,
@@ -201,15 +232,16 @@ def _step(exchange: Exchange, policy_version: str | None) -> Step:
         milliseconds=exchange.milliseconds,
         fault=exchange.fault,
         policy_version=policy_version,
+        actor=exchange.actor,
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Tuples as lists and foreign things as their text: what a JSON file can hold."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value if value is None or isinstance(value, str | int | float | bool) else repr(value)
 
 

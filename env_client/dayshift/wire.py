@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 # Raised with every change that an older peer cannot read.
-WIRE_VERSION = "1"
+WIRE_VERSION = "2"
 
 Outcome = Literal["passed", "failed", "unscored"]
 Split = Literal["train", "validation", "test"]
@@ -143,6 +143,8 @@ class Collateral(Message):
     id: int | str
     fields: list[str]
     because: str
+    # In stray edits: what it weighs in the reward.
+    harm: float = 1.0
 
 
 class InjectedFault(Message):

@@ -237,5 +237,10 @@ def _harm_to_customers(outcomes: Sequence[Outcome]) -> Fraction:
 def _collateral(stray: Stray) -> Collateral:
     touched = stray.touched
     return Collateral(
-        product=touched.product, table=touched.table, id=touched.row, fields=list(stray.fields), because=stray.because
+        product=touched.product,
+        table=touched.table,
+        id=touched.row,
+        fields=list(stray.fields),
+        because=stray.because,
+        harm=float(stray.weight),
     )

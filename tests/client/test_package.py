@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 _HOME = Path(dayshift.__file__).parent
 _DECLARED = {"gymnasium", "httpx", "pydantic", "numpy"}
-_EXTRAS = {"rich", "pyarrow", "matplotlib", "prompt_toolkit", "minari"}
+_EXTRAS = {"rich", "pyarrow", "matplotlib", "prompt_toolkit", "minari", "pettingzoo"}
 _SERVERS = {
     "fastapi",
     "starlette",
