@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import sqlalchemy as sa
+
+from services.billing.newcomers import CustomerMade, InvoiceMade, SubscriptionMade
 from services.billing.operations import journal, listing, records
 from services.billing.tables import (
     BY_PREFIX,
@@ -59,11 +62,11 @@ class NothingElseRefunded(Check):
     credited: tuple[str, ...] = ()
 
     def ask(self, world: World) -> Finding:
-        for change in _by_agent(world, refunds.name):
+        for change in _by_agent(world, refunds):
             charge = (change.after or change.before or {})["body"]["charge"]
             if charge not in self.charges:
                 return self.failed(f"{charge} was refunded by {change.row_id}")
-        for change in _by_agent(world, customers.name):
+        for change in _by_agent(world, customers):
             before = (change.before or {"body": {"balance": 0}})["body"]["balance"]
             after = (change.after or {"body": {"balance": 0}})["body"]["balance"]
             if after < before and change.row_id not in self.credited:
@@ -243,12 +246,12 @@ def _moved(world: World, about: str, account: str) -> int:
     return int(world.rows(statement, (about, account))[0][0])
 
 
-def _by_agent(world: World, table: str) -> list[Change]:
-    return [change for change in world.changes() if change.actor == "agent" and change.table == table]
+def _by_agent(world: World, table: sa.Table) -> list[Change]:
+    return [change for change in world.changes(table=table) if change.actor == "agent"]
 
 
 def _charged_by_agent(world: World, customer: str) -> list[str]:
-    made = [change.after["body"] for change in _by_agent(world, charges.name) if change.before is None and change.after]
+    made = [change.after["body"] for change in _by_agent(world, charges) if change.before is None and change.after]
     return [one["id"] for one in made if one["customer"] == customer and one["status"] == "succeeded"]
 
 
@@ -300,4 +303,7 @@ checks = named(
     CanBeCharged,
     CustomerReads,
     OnlyTouched,
+    CustomerMade,
+    SubscriptionMade,
+    InvoiceMade,
 )

@@ -192,9 +192,15 @@ def _is_written_over(number: int, ours: Sequence[Change]) -> bool:
     return any(
         _undoes(name, change, one)
         for name in _told(change["before"], change["after"])
+        if not _is_left_open(name, change)
         for one in later
         if not _is_consequence(one) and name in _told(one["before"], one["after"])
     )
+
+
+def _is_left_open(name: str, change: Change) -> bool:
+    """A field of a new row that holds nothing yet: to fill it later takes nothing back."""
+    return change["before"] is None and value_at(change["after"], name) is None
 
 
 def _undoes(name: str, earlier: Change, later: Change) -> bool:

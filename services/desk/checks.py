@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import sqlalchemy as sa
+
+from services.desk.newcomers import EndUserKnown, OrganizationKnown
 from services.desk.operations import callers
 from services.desk.tables import comments, satisfaction_ratings, tickets, users
 from services.kernel.changes import AGENTS, Change
@@ -237,8 +240,8 @@ class NobodyMixedUp(Check):
     """No ticket was merged into one of another requester."""
 
     def ask(self, world: World) -> Finding:
-        for change in _by_agent(world):
-            if change.table != tickets.name or change.event != "ticket.merged_away" or change.after is None:
+        for change in _by_agent(world, tickets):
+            if change.event != "ticket.merged_away" or change.after is None:
                 continue
             target = world.get(tickets, change.after["body"]["_merged_into"])
             if target is None or target["body"]["requester_id"] != change.after["body"]["requester_id"]:
@@ -276,14 +279,14 @@ def _rating(world: World, ticket: int) -> str | None:
     return score
 
 
-def _by_agent(world: World) -> list[Change]:
-    return [change for change in world.changes() if change.actor in AGENTS]
+def _by_agent(world: World, table: sa.Table) -> list[Change]:
+    return [change for change in world.changes(table=table) if change.actor in AGENTS]
 
 
 def _written(world: World, *, public: bool) -> Iterator[Row]:
     """Comments that the agent wrote in its own name, as they stand now."""
-    for change in _by_agent(world):
-        if change.table != comments.name or change.before is not None:
+    for change in _by_agent(world, comments):
+        if change.before is not None:
             continue
         row = world.get(comments, change.row_id)
         if row is not None and row["body"]["public"] is public and _is_staff(world, row["body"]["author_id"]):
@@ -349,4 +352,6 @@ checks = named(
     OnlyOwnLinks,
     NobodyMixedUp,
     KeptFromReplying,
+    OrganizationKnown,
+    EndUserKnown,
 )

@@ -78,6 +78,10 @@ def strays(history: Any, *allowed: Permission) -> Any:
     return survey({"crm": history}, allowed, lambda *_: True).strays
 
 
+def slips(history: Any) -> int:
+    return survey({"crm": history}, (), lambda *_: True).slips
+
+
 def tags(reckoned: Any) -> list[str]:
     return [flag.tag for flag in reckoned.verdict.flags]
 
@@ -154,6 +158,14 @@ def test_a_row_made_by_mistake_and_archived_again_is_a_slip() -> None:
 
     assert strays(made_and_gone) == ()
     assert reckon(instance(), seen(ONE, history=made_and_gone), None).exact == Fraction(39, 40)
+
+
+def test_filling_what_a_new_row_left_open_takes_nothing_back() -> None:
+    made, filled, changed = contact(city=None), contact(city="a"), contact(city="b")
+    created = change(9, None, made, event="record.created")
+
+    assert slips((created, change(9, made, filled))) == 0
+    assert slips((created, change(9, made, filled), change(9, filled, changed))) == 1
 
 
 def test_toggling_earns_less_with_every_turn() -> None:
