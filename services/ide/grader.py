@@ -6,9 +6,12 @@ Only answers leave it, as JSON with exact types, and only this process compares 
 
 import asyncio
 import hashlib
+import marshal
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,18 +28,15 @@ _RUN_SECONDS = 60.0
 _LONGEST_LINE = 16 << 20
 _TREE = f"{HOME}/tree"
 _PROGRAMS = f"{HOME}/programs"
-_OURS = Image.of(
-    (path.name, 0o100644, path.read_bytes(), 0) for path in sorted((Path(__file__).parent / "answering").glob("*.py"))
-)
 _REMEMBERED = 64
 Case = list[dict[str, Any]]
 Tree = Mapping[str, bytes]
 
 
 Value = TypeVar("Value")
-# By a digest of everything that decides them. Only of our own side: what an agent wrote always runs anew.
+# By a digest of everything that decides them.
 _drawn: OrderedDict[str, list[Case]] = OrderedDict()
-_worked_out: "OrderedDict[str, Answers]" = OrderedDict()
+_known: "OrderedDict[str, tuple[Answers, ...]]" = OrderedDict()
 
 
 class GraderFailed(RuntimeError):
@@ -92,13 +92,13 @@ async def _draw(text: str, seed: int, count: int) -> list[Case]:
 
 async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]) -> Graded:
     """All must agree in every one of three runs; what the reference cannot say decides nothing."""
-    right, before, *runs = await asyncio.gather(
-        _right(reference, source, cases),
-        _before(start, source, cases),
-        *(run(subject, source, cases) for _ in range(RUNS)),
-    )
-    to_fix = [at for at, said in enumerate(right.said) if before.said[at] != said]
-    to_keep = [at for at, said in enumerate(right.said) if before.said[at] == said]
+    asked = _Asked(source, cases)
+    # Ours first: a tree that an agent left as it was, or made exactly right, need not run again.
+    right = await _right(reference, asked)
+    before = await _answered(start, asked, together=True)
+    runs = await _answered(subject, asked)
+    to_fix = [at for at, said in enumerate(right.said) if before[0].said[at] != said]
+    to_keep = [at for at, said in enumerate(right.said) if before[0].said[at] == said]
     agreed = {at for at, said in enumerate(right.said) if all(one.said[at] == said for one in runs)}
     fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
     flags = _flags(runs, lost=len(to_keep) - kept)
@@ -106,23 +106,54 @@ async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases:
     return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
 
 
-async def _right(reference: Tree, source: str, cases: Sequence[Case]) -> Answers:
-    """Rollouts of one task come in groups: what is right is worked out once for all of them."""
-    key = _digest(sorted(reference.items()), source, cases)
-    if key not in _worked_out:
-        right, again = await asyncio.gather(run(reference, source, cases), run(reference, source, cases))
-        if right.stopped or right.said != again.said or any(_is_unspeakable(said) for said in right.said):
-            raise GraderFailed("the reference does not answer, or not twice the same")
-        _remember(_worked_out, key, right)
-    return _worked_out[key]
+async def _right(reference: Tree, asked: "_Asked") -> Answers:
+    right, *again = await _answered(reference, asked, together=True)
+    if right.stopped or any(one.said != right.said for one in again) or any(map(_is_unspeakable, right.said)):
+        raise GraderFailed("the reference does not answer, or not three times the same")
+    return right
 
 
-async def _before(start: Tree, source: str, cases: Sequence[Case]) -> Answers:
-    """The tree as found; what stops it is part of what is to be fixed."""
-    key = _digest("before", sorted(start.items()), source, cases)
-    if key not in _worked_out:
-        _remember(_worked_out, key, await run(start, source, cases))
-    return _worked_out[key]
+async def _answered(tree: Tree, asked: "_Asked", *, together: bool = False) -> tuple[Answers, ...]:
+    """Three fresh processes; trees of our own share a sandbox, an agent's has a sandbox for each.
+
+    Rollouts of one task come in groups, and many of them end in the same bytes: a tree that has answered all of these
+    very cases three times alike is not asked a fourth time. What stopped, or disagreed with itself, always runs anew.
+    """
+    key = asked.about(tree)
+    if key in _known:
+        _known.move_to_end(key)
+        return _known[key]
+    runs = await (_run_together(tree, asked) if together else _run_apart(tree, asked))
+    if not any(one.stopped for one in runs) and all(one.said == runs[0].said for one in runs):
+        _remember(_known, key, (runs[0],) * RUNS)
+    return runs
+
+
+async def _run_together(tree: Tree, asked: "_Asked") -> tuple[Answers, ...]:
+    sandbox = await _with_tree(tree)
+    try:
+        runs: list[Answers] = []
+        while len(runs) < RUNS and not (runs and runs[-1].stopped):
+            runs.append(await _Subject(sandbox, asked.source).answers(asked.cases))
+        return tuple(runs)
+    finally:
+        sandbox.end()
+
+
+async def _run_apart(tree: Tree, asked: "_Asked") -> tuple[Answers, ...]:
+    return tuple(await asyncio.gather(*(run(tree, asked.source, asked.cases) for _ in range(RUNS))))
+
+
+class _Asked:
+    """All cases of one question, where a tree is imported from, and their digest."""
+
+    def __init__(self, source: str, cases: Sequence[Case]) -> None:
+        self.source = source
+        self.cases = cases
+        self._digest = _digest(source, cases)
+
+    def about(self, tree: Tree) -> str:
+        return _digest(self._digest, sorted(tree.items()))
 
 
 def _digest(*parts: Any) -> str:
@@ -137,9 +168,8 @@ def _remember(known: OrderedDict[str, Value], key: str, value: Value) -> None:
 
 async def run(tree: Tree, source: str, cases: Sequence[Case]) -> Answers:
     """One fresh sandbox, one process, one case after the other; time is taken here."""
-    sandbox = await _prepared()
+    sandbox = await _with_tree(tree)
     try:
-        await Image.of((path, 0o100644, content, 0) for path, content in tree.items()).lay_out(sandbox, _TREE)
         return await _Subject(sandbox, source).answers(cases)
     finally:
         sandbox.end()
@@ -206,7 +236,8 @@ def _flags(runs: Sequence[Answers], lost: int) -> tuple[tuple[str, str], ...]:
     for one in runs:
         if one.stopped:
             found.setdefault(one.stopped, f"the program stopped answering after {_spoken(one)} cases")
-        if any(_has_foreign(said) for said in one.said):
+        # The word is looked for first: walking through hundreds of answers costs more than writing them down.
+        if b'"foreign"' in orjson.dumps(one.said) and any(map(_has_foreign, one.said)):
             found.setdefault("eq_hack", "it returns objects that only claim to be equal")
     if len({orjson.dumps(one.said) for one in runs}) > 1 and not found:
         found["flake"] = f"{RUNS} runs of the same cases did not agree"
@@ -231,8 +262,34 @@ def _program(statement: str) -> str:
     return f"import sys; sys.path.insert(0, {_PROGRAMS!r}); {statement}"
 
 
+async def _with_tree(tree: Tree) -> Sandbox:
+    sandbox = await _prepared()
+    await Image.of((path, 0o100644, content, 0) for path, content in tree.items()).lay_out(sandbox, _TREE)
+    return sandbox
+
+
 async def _prepared() -> Sandbox:
     """A sandbox that holds the grader's programs and nothing else."""
     sandbox = await workshop.current().take()
-    await _OURS.lay_out(sandbox, f"{_PROGRAMS}/answering")
+    await _programs().lay_out(sandbox, f"{_PROGRAMS}/answering")
     return sandbox
+
+
+@cache
+def _programs() -> Image:
+    """Text and compiled: a process that lives for a second should not spend a tenth of it on reading our own text."""
+    found = []
+    for path in sorted((Path(__file__).parent / "answering").glob("*.py")):
+        text = path.read_bytes()
+        found += [(path.name, 0o100644, text, 0), (_compiled_name(path), 0o100644, _compiled(path.name, text), 0)]
+    return Image.of(found)
+
+
+def _compiled_name(path: Path) -> str:
+    return f"__pycache__/{Path(cache_from_source(str(path))).name}"
+
+
+def _compiled(name: str, text: bytes) -> bytes:
+    """To be taken as it is, whatever the date of the text; another version of Python passes it by."""
+    unchecked = (1).to_bytes(4, "little")
+    return MAGIC_NUMBER + unchecked + source_hash(text) + marshal.dumps(compile(text, name, "exec"))

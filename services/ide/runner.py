@@ -160,13 +160,21 @@ class Bubblewrap:
         os.close(write_end)
         return read_end
 
+    def _no_more_users(self) -> tuple[str, ...]:
+        """No user namespaces inside. In a container the switch for them cannot be reached; the filter says no too."""
+        if not os.statvfs("/proc/sys").f_flag & os.ST_RDONLY:
+            return ("--disable-userns",)
+        if self._filter is None:
+            raise OSError("/proc/sys is read-only and no system call filter is known for this processor")
+        return ()
+
     def _command(self, limits: Limits, channels: tuple[int, int], seccomp_end: int | None) -> list[str]:
         if self._system is None:
             self._system = System()
         system = self._system
         command = [
             *_as_nobody(),
-            *("bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"),
+            *("bwrap", "--unshare-all", "--unshare-user", *self._no_more_users(), "--uid", "1000", "--gid", "1000"),
             *("--hostname", "devbox", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"),
             *("--ro-bind", "/usr", "/usr", "--ro-bind", str(system.local), "/usr/local"),
             *("--ro-bind", str(system.etc), "/etc"),

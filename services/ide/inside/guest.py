@@ -2,7 +2,12 @@
 
 Everything that touches what somebody wrote in here happens in here: a symbolic link or a `..` can only lead to other
 places of the same sandbox. Requests come over one channel as frames: length of JSON, length of blob, JSON, blob.
+
+It starts with every sandbox, so that here, and in its neighbours, nothing is imported for its names alone, and what
+only some requests need is imported by them: half of what a start costs.
 """
+
+from __future__ import annotations
 
 import ctypes
 import json
@@ -16,7 +21,6 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
 
 from .pipes import take
 from .programs import Programs
@@ -27,17 +31,20 @@ from .tree import ACTIONS
 HEAD = struct.Struct(">II")
 _AT_ONCE = 1 << 20
 _PR_SET_DUMPABLE = 4
-Message = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
 
+    Message = dict[str, Any]
 
-class Channel(Protocol):
-    """The way to the host."""
+    class Channel(Protocol):
+        """The way to the host."""
 
-    def fileno(self) -> int: ...
+        def fileno(self) -> int: ...
 
-    def recv(self, size: int, /) -> bytes: ...
+        def recv(self, size: int, /) -> bytes: ...
 
-    def send(self, content: bytes, /) -> int: ...
+        def send(self, content: bytes, /) -> int: ...
 
 
 class StandardStreams:
@@ -168,7 +175,8 @@ def handed(hands: socket.socket) -> Any:
     """The memory behind a descriptor that the host has sent already."""
     _, (descriptor, *_rest), _, _ = socket.recv_fds(hands, 1, 1)
     try:
-        return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)
+        # All of it is about to be read: told so, the kernel maps it at once and not page by page.
+        return mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE, prot=mmap.PROT_READ)
     finally:
         os.close(descriptor)
 

@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 # How much of what a program says is kept; the rest is read and dropped, so that it can go on.
 KEEP = 4 << 20
@@ -46,9 +45,9 @@ def close(descriptors: Iterable[int | None]) -> None:
 
 def descendants(pid: int) -> list[int]:
     parents: dict[int, int] = {}
-    for name in (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()):
-        with suppress(OSError):
-            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib is slow to import, and this starts often
+        with suppress(OSError), open(f"/proc/{name}/stat") as file:  # noqa: PTH123
+            parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
     found: list[int] = []
     frontier = [pid]
     while frontier:

@@ -1,5 +1,7 @@
 """Programs: started, listened to, ended."""
 
+from __future__ import annotations
+
 import os
 import resource
 import selectors
@@ -8,31 +10,28 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from .pipes import KEEP, ONE_READ, close, end_tree, take
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .guest import Guest
-
-Message = dict[str, Any]
+    from .guest import Guest, Message
 
 
-@dataclass(eq=False)
 class Program:
     """One that runs, and what it has said so far."""
 
-    request: int
-    pid: int
-    said: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
-    pipes: dict[int, int] = field(default_factory=dict)
+    def __init__(self, request: int, pid: int) -> None:
+        self.request = request
+        self.pid = pid
+        self.said = (bytearray(), bytearray())
+        self.pipes: dict[int, int] = {}
 
 
 class Programs:
     """Everything that runs in here but the sessions' shells."""
 
-    def __init__(self, guest: "Guest") -> None:
+    def __init__(self, guest: Guest) -> None:
         self._guest = guest
         self._running: dict[int, Program] = {}
 

@@ -1,5 +1,7 @@
 """Sessions: shells that keep their directory, variables and functions between commands."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import pty
@@ -8,16 +10,13 @@ import selectors
 import signal
 import termios
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from .pipes import KEEP, close, descendants, end_tree, signal_all, take, write_all
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .guest import Guest
+    from .guest import Guest, Message
     from .programs import Programs
-
-Message = dict[str, Any]
 
 # Commands come over descriptor 9 and their exit codes leave over 8; neither is open for what the commands start.
 _LOOP = r"""
@@ -30,42 +29,42 @@ done
 """
 
 
-@dataclass(eq=False)
 class Command:
     """One line given to a session."""
 
-    key: str
-    text: str
-    at_ms: int
-    # Whether it may read what is sent to the session; otherwise its input is empty.
-    reads: bool
-    # The request that waits for it, if one does.
-    request: int | None
-    expect: list[str] = field(default_factory=list)
-    exit: int | None = None
-    said: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    def __init__(self, *, key: str, text: str, at_ms: int, reads: bool, request: int | None, expect: list[str]) -> None:
+        self.key = key
+        self.text = text
+        self.at_ms = at_ms
+        # Whether it may read what is sent to the session; otherwise its input is empty.
+        self.reads = reads
+        # The request that waits for it, if one does.
+        self.request = request
+        self.expect = expect
+        self.exit: int | None = None
+        self.said = (bytearray(), bytearray())
 
 
-@dataclass(eq=False)
 class Session:
     """One shell and the ends of its pipes that are ours."""
 
-    name: str
-    pid: int
-    control: int
-    status: int
-    stdin: int
-    outputs: tuple[int, ...]
-    running: Command | None = None
-    waiting: list[Command] = field(default_factory=list)
-    commands: dict[str, Command] = field(default_factory=dict)
-    partial: bytes = b""
+    def __init__(self, name: str, pid: int, control: int, status: int, stdin: int, outputs: tuple[int, ...]) -> None:
+        self.name = name
+        self.pid = pid
+        self.control = control
+        self.status = status
+        self.stdin = stdin
+        self.outputs = outputs
+        self.running: Command | None = None
+        self.waiting: list[Command] = []
+        self.commands: dict[str, Command] = {}
+        self.partial = b""
 
 
 class Shells:
     """All sessions of the sandbox."""
 
-    def __init__(self, guest: "Guest", programs: "Programs") -> None:
+    def __init__(self, guest: Guest, programs: Programs) -> None:
         self._guest = guest
         self._programs = programs
         self._sessions: dict[str, Session] = {}

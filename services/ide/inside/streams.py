@@ -1,30 +1,30 @@
 """Streams: a program whose ends are on the other side, and a socket through which programs in here reach the host."""
 
+from __future__ import annotations
+
 import os
 import selectors
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from .pipes import close, take, write_all
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .guest import Guest
+    from .guest import Guest, Message
     from .programs import Programs
 
-Message = dict[str, Any]
 _LONGEST_HEAD = 4096
 
 
-@dataclass(eq=False)
 class Stream:
     """Bytes both ways between a descriptor in here and the host."""
 
-    read: int
-    write: int | None
-    connection: socket.socket | None = None
+    def __init__(self, read: int, write: int, connection: socket.socket | None = None) -> None:
+        self.read = read
+        self.write: int | None = write
+        self.connection = connection
 
     def finish_writing(self) -> None:
         if self.connection is not None:
@@ -38,7 +38,7 @@ class Stream:
 class Streams:
     """All streams: those the host began have its request's number, those begun in here a negative one."""
 
-    def __init__(self, guest: "Guest", programs: "Programs") -> None:
+    def __init__(self, guest: Guest, programs: Programs) -> None:
         self._guest = guest
         self._programs = programs
         self._streams: dict[int, Stream] = {}

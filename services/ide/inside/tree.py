@@ -1,42 +1,57 @@
 """Files of the sandbox: read, written, listed, moved, and all of them taken at once."""
 
+from __future__ import annotations
+
 import bisect
 import fnmatch
 import grp
-import hashlib
 import json
 import os
 import pwd
-import shutil
 import stat
-import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import Any
 
 # One system call each, on hundreds of paths: an object for every one of them costs more than the call.
 # ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
 
-Message = dict[str, Any]
-Moments = list[tuple[int, int]]
-Told = tuple[Message, bytes]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Message = dict[str, Any]
+    Moments = list[tuple[int, int]]
+    Told = tuple[Message, bytes]
 _LARGEST = 64 << 20
 _KIND, _LINK = 0o170000, 0o120000
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 def put(message: Message, blob: bytes, _: Moments) -> Told:
-    """Lay out a whole tree: [path, mode, size, time] each, contents one after the other."""
+    """Lay out a whole tree: [path, mode, size, time] each, contents one after the other.
+
+    Written as one loop, three calls a file: an opening waits for it.
+    """
     root, at = message["root"], message["index"]
     contents = memoryview(blob)
     opened: dict[str, int] = {}
     try:
         for path, mode, size, seconds in json.loads(blob[:at]):
             folder, _slash, name = path.rpartition("/")
-            if folder not in opened:
-                opened[folder] = _opened_folder(f"{root}/{folder}")
-            _lay(name, opened[folder], mode, contents[at : at + size], seconds)
+            place = opened.get(folder)
+            if place is None:
+                place = opened[folder] = _opened_folder(f"{root}/{folder}")
+            content = contents[at : at + size]
             at += size
+            if mode & _KIND == _LINK:
+                os.symlink(bytes(content), name, dir_fd=place)
+                continue
+            descriptor = os.open(name, _CREATE, mode & 0o777, dir_fd=place)
+            while content and (written := os.write(descriptor, content)) < len(content):
+                content = content[written:]
+            if seconds:
+                os.utime(descriptor, ns=(seconds * 10**9, seconds * 10**9))
+            os.close(descriptor)
     finally:
         for descriptor in opened.values():
             os.close(descriptor)
@@ -46,18 +61,6 @@ def put(message: Message, blob: bytes, _: Moments) -> Told:
 def _opened_folder(path: str) -> int:
     os.makedirs(path, exist_ok=True)
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-
-
-def _lay(name: str, folder: int, mode: int, content: memoryview, seconds: int) -> None:
-    if mode & _KIND == _LINK:
-        os.symlink(bytes(content), name, dir_fd=folder)
-        return
-    descriptor = os.open(name, _CREATE, mode & 0o777, dir_fd=folder)
-    while content:
-        content = content[os.write(descriptor, content) :]
-    if seconds:
-        os.utime(descriptor, ns=(seconds * 10**9, seconds * 10**9))
-    os.close(descriptor)
 
 
 def take_all(message: Message, _: bytes, __: Moments) -> Told:
@@ -74,6 +77,8 @@ def take_all(message: Message, _: bytes, __: Moments) -> Told:
 
 def scan(message: Message, _: bytes, __: Moments) -> Told:
     """Path, mode and SHA-256 of every file below a folder."""
+    import hashlib
+
     found: list[list[Any]] = []
     for path, full, status in _walk(message["root"], set(message.get("without") or ())):
         content = os.fsencode(os.readlink(full)) if stat.S_ISLNK(status.st_mode) else _content(full)
@@ -101,6 +106,8 @@ def write(message: Message, blob: bytes, _: Moments) -> Told:
 
 def unzip(message: Message, blob: bytes, _: Moments) -> Told:
     """Names that climb out and sizes that lie are met by zipfile and by the file system's own limit."""
+    import zipfile
+
     os.makedirs(message["path"], exist_ok=True)
     with zipfile.ZipFile(BytesIO(blob)) as archive:
         archive.extractall(message["path"])
@@ -146,6 +153,8 @@ def make_folder(message: Message, _: bytes, __: Moments) -> Told:
 
 
 def move(message: Message, _: bytes, __: Moments) -> Told:
+    import shutil
+
     if not os.path.lexists(message["source"]):
         raise FileNotFoundError(2, "No such file or directory", message["source"])
     shutil.move(message["source"], message["destination"])
@@ -157,6 +166,8 @@ def delete(message: Message, _: bytes, __: Moments) -> Told:
     if os.path.isdir(path) and not os.path.islink(path):
         if not message.get("recursive"):
             raise IsADirectoryError(21, "Is a directory", path)
+        import shutil
+
         shutil.rmtree(path)
     else:
         os.unlink(path)
