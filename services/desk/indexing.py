@@ -45,6 +45,11 @@ def comment_text(row: Row) -> str:
     return row["body"].get("plain_body") or ""
 
 
+def files(row: Row) -> int | None:
+    """How many are attached; nothing where there are none."""
+    return len(row["body"].get("attachments") or ()) or None
+
+
 def user_name_text(row: Row) -> str:
     return _joined(row, "name", "alias")
 

@@ -107,8 +107,16 @@ comments = _noun(
     "comments",
     "comment",
     _number("ticket_id"),
-    beside=(_number("author_id"), _number("public"), _worked_out("comment_text", indexing.comment_text)),
+    beside=(
+        _number("author_id"),
+        _number("public"),
+        _worked_out("files", indexing.files, sa.Integer),
+        _worked_out("comment_text", indexing.comment_text),
+    ),
 )
+# Searches ask for the tickets on which somebody wrote, or to which anything is attached: each index answers alone.
+sa.Index("comments_by_author", comments.c.author_id, comments.c.ticket_id)
+sa.Index("comments_with_files", comments.c.ticket_id, sqlite_where=comments.c.files.is_not(None))
 audits = _noun("audits", "audit", _number("ticket_id"), dated=True)
 attachments = _noun("attachments", "attachment")
 uploads = _noun("uploads", "upload", key=sa.Text)
@@ -233,13 +241,13 @@ def _links(table: sa.Table, column: str) -> tuple[str, ...]:
             INSERT OR IGNORE INTO {links} (kind, value, owner_id)
             SELECT value ->> 0, value ->> 1, new.id FROM json_each(new.{column}); END""",  # noqa: S608 - our own names
         f"""CREATE TRIGGER {links}_remade AFTER UPDATE ON {name} WHEN old.{column} IS NOT new.{column} BEGIN
-            DELETE FROM {links} WHERE (kind, value, owner_id) IN (
-                SELECT value ->> 0, value ->> 1, old.id FROM json_each(coalesce(old.{column}, '[]')));
+            DELETE FROM {links} WHERE owner_id = old.id AND (kind, value) IN (
+                SELECT value ->> 0, value ->> 1 FROM json_each(coalesce(old.{column}, '[]')));
             INSERT OR IGNORE INTO {links} (kind, value, owner_id)
             SELECT value ->> 0, value ->> 1, new.id FROM json_each(coalesce(new.{column}, '[]')); END""",  # noqa: S608 - our own names
         f"""CREATE TRIGGER {links}_unmade AFTER DELETE ON {name} WHEN old.{column} IS NOT NULL BEGIN
-            DELETE FROM {links} WHERE (kind, value, owner_id) IN (
-                SELECT value ->> 0, value ->> 1, old.id FROM json_each(old.{column})); END""",  # noqa: S608 - our own names
+            DELETE FROM {links} WHERE owner_id = old.id AND (kind, value) IN (
+                SELECT value ->> 0, value ->> 1 FROM json_each(old.{column})); END""",  # noqa: S608 - our own names
     )
 
 

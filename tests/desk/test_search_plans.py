@@ -30,6 +30,7 @@ def read_whole(world: World, table: str, where: str, parameters: dict) -> list[s
         "requester:lena", "group:billing status<solved", 'organization:"Halden Marine"', "tags:billing", "tags:bill*",
         "created>3days", "updated>2026-11-01", "external_id:x", "late", "late status<solved", '"charged twice"', "subject:late",
         "comment:late", "satisfaction:bad", "problem_id:7", "custom_field_3002:x", "status:open status:pending tags:outage",
+        "has_attachment:true", "has_attachment:false", "commenter:lena", "commenter:me",
     ],
 )  # fmt: skip
 def test_everyday_searches_read_no_table_from_end_to_end(world: World, query: str) -> None:

@@ -43,7 +43,7 @@ def _in_comments(asked: Asked, term: Property) -> str | None:
 
 
 def _attached(_: Asked, term: Property) -> str | None:
-    inside = ids("SELECT ticket_id FROM comments WHERE json_array_length(body, '$.attachments') > 0")
+    inside = ids("SELECT ticket_id FROM comments WHERE files > 0")
     return inside if term.value.lower() == "true" else f"NOT {inside}"
 
 
