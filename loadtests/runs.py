@@ -50,7 +50,9 @@ def _missed(summary: Summary, asked: argparse.Namespace) -> Iterator[str]:
 def find_knee(asked: argparse.Namespace) -> int:
     """Up the stairs until the stack no longer keeps up, then halve the last step twice."""
     console = Console()
-    table = Table(title="the knee, by Locust (FastHttpUser, one process, on the same machine)")
+    table = Table(
+        title=f"the knee of {asked.product or 'the mixed shift'}, by Locust (FastHttpUser, one process, on the same machine)"
+    )
     for heading in (
         "offered QPS",
         "answered QPS",
@@ -89,7 +91,8 @@ def _climb(target: Target, asked: argparse.Namespace, table: Table) -> float:
 
 
 def _holds(target: Target, asked: argparse.Namespace, qps: float, table: Table) -> bool:
-    drive = Drive(target, constant(qps, asked.seconds), users=asked.users, episodes=asked.users, world=asked.world)
+    shape = constant(qps, asked.seconds)
+    drive = Drive(target, shape, users=asked.users, episodes=asked.users, world=asked.world, product=asked.product)
     summary = drive.run()
     holds = (
         summary.errors == 0

@@ -82,7 +82,8 @@ class Composed:
         return done.stdout
 
     def start(self) -> None:
-        self("build")
+        # One image for every service: docker-compose 1.29 would build it once for each of them.
+        self("build", "control")
         self("up", "-d")
         self.await_health(300)
 

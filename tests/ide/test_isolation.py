@@ -2,10 +2,10 @@
 
 import asyncio
 import os
+import statistics
+import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -16,39 +16,76 @@ from tests.ide.stand import Opened, Stand
 OTHERS_PER_SECOND = 200
 
 
-@contextmanager
-def others_served(stand: Stand) -> Iterator[list[int]]:
-    """Somebody else's requests, as many a second as a busy training run makes; their statuses."""
-    other = stand.open()
-    statuses: list[int] = []
-    going = True
+class Others:
+    """Somebody else's requests, as many a second as a busy training run makes, for as long as this module takes."""
 
-    async def drive() -> None:
-        headers = {"authorization": f"Bearer {other.token}"}
+    def __init__(self, episode: Opened) -> None:
+        self.statuses: list[int] = []
+        self.seconds: list[float] = []
+        self._episode = episode
+        self._over = threading.Event()
+        self._running = threading.Thread(target=lambda: asyncio.run(self._drive()), daemon=True)
+        self._running.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._running.join(60)
+
+    async def _drive(self) -> None:
+        headers = {"authorization": f"Bearer {self._episode.token}"}
         limits = httpx.Limits(max_connections=20)
-        async with httpx.AsyncClient(base_url=other.url, headers=headers, timeout=30, limits=limits) as client:
-
-            async def one() -> None:
-                statuses.append((await client.get("/api/v3/repos/tallyport/ledger/issues/1")).status_code)
-
-            asked = set()
+        async with httpx.AsyncClient(base_url=self._episode.url, headers=headers, timeout=30, limits=limits) as client:
+            asked: set[asyncio.Task[None]] = set()
             began = time.perf_counter()
-            while going:
-                due = int((time.perf_counter() - began) * OTHERS_PER_SECOND) - len(statuses) - len(asked)
+            while not self._over.is_set():
+                due = int((time.perf_counter() - began) * OTHERS_PER_SECOND) - len(self.statuses) - len(asked)
                 for _ in range(min(due, 40)):
-                    task = asyncio.create_task(one())
+                    task = asyncio.create_task(self._ask(client))
                     asked.add(task)
                     task.add_done_callback(asked.discard)
                 await asyncio.sleep(0.01)
             await asyncio.gather(*asked)
 
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(asyncio.run, drive())
+    async def _ask(self, client: httpx.AsyncClient) -> None:
+        began = time.perf_counter()
         try:
-            yield statuses
-        finally:
-            going = False
-            running.result(60)
+            status = (await client.get("/api/v3/repos/tallyport/ledger/issues/1")).status_code
+        except httpx.HTTPError:
+            status = 0
+        self.seconds.append(time.perf_counter() - began)
+        self.statuses.append(status)
+
+
+@pytest.fixture(scope="module")
+def others(service: Stand, request: pytest.FixtureRequest) -> Iterator[Others]:
+    # Not among those that a test's end closes.
+    began, other = time.perf_counter(), Others(service.open())
+    service.opened.pop()
+    yield other
+    other.stop()
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        rate = len(other.statuses) / (time.perf_counter() - began)
+        *_, late = statistics.quantiles(other.seconds, n=100)
+        wrong = sum(status != 200 for status in other.statuses)
+        reporter.write_line(
+            f"\nbeside them: {len(other.statuses)} requests, {rate:.0f}/s, {wrong} errors, "
+            f"p50 {statistics.median(other.seconds) * 1000:.0f} ms, p99 {late * 1000:.0f} ms"
+        )
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_notices(others: Others) -> Iterator[None]:
+    """Whatever a test of this module tries, the others are served, and served right."""
+    before = len(others.statuses)
+    yield
+    for _ in range(200):
+        if len(others.statuses) > before + 20:
+            break
+        time.sleep(0.05)
+
+    assert len(others.statuses) > before + 20
+    assert set(others.statuses[before:]) == {200}
 
 
 def run(episode: Opened, command: str, seconds: float = 20) -> str:
@@ -73,12 +110,8 @@ ATTEMPTS = {
 def test_a_bomb_hurts_nobody_else(ide: Stand, attempt: str) -> None:
     bomber = ide.open()
     run(bomber, "true")
-    with others_served(ide) as statuses:
-        run(bomber, ATTEMPTS[attempt], seconds=6)
-        time.sleep(0.5)
+    run(bomber, ATTEMPTS[attempt], seconds=6)
 
-    assert len(statuses) > 100
-    assert set(statuses) == {200}
     assert bomber.diff()["broken"] is None
 
 
@@ -161,13 +194,18 @@ told("unshare", 0x00020000)
 told("mount", b"none", b"/tmp", b"tmpfs", 0, None)
 told("setuid", 0)
 told("chroot", b"/tmp")
+told("syscall", {"x86_64": 56, "aarch64": 220}[os.uname().machine], 0x10000011, 0, 0, 0, 0)
+told("syscall", 435, 0, 0)
 os.kill(pid, 9)
 """
     said = run(episode, f"cat > /tmp/t.py <<'E'\n{script}\nE\npython3 /tmp/t.py")
 
     lines = said.splitlines()
-    assert len(lines) == 7, said
+    assert len(lines) == 9, said
     assert all(" -1 " in line for line in lines), said
+    # By the filter itself, which is all there is in a container: the kernel's switch would say that no space is left.
+    assert lines[-2].endswith("Operation not permitted")
+    assert lines[-1].endswith("Function not implemented")
 
 
 def test_no_program_gives_more_rights(episode: Opened) -> None:
