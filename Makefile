@@ -78,8 +78,9 @@ validate: worlds ## try every task family at 20 seeds, without a model
 	@$(BIN)/python -m services validate --seeds 20
 
 .PHONY: redteam
-redteam: worlds ## every cheat on every family, held to its cap, and every honest control
-	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=5 $(BIN)/python -m pytest tests/exploits tests/desk_tasks tests/ide/test_grader.py
+redteam: $(READY) ## the whole list: every cheat on every family, every honest control; a table
+	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
+		tests/exploits tests/desk_tasks/test_cheats.py tests/desk_tasks/test_controls.py tests/ide/test_grader.py tests/ide/test_families.py
 
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it

@@ -124,7 +124,8 @@ def part_earns_its_share(trial: Trial) -> Iterator[Kept]:
         share = sum(found.weight * found.score for found in verdict.findings if found.weight > 0)
         rewards.append(verdict.reward or 0.0)
         right = not verdict.collateral and abs(rewards[-1] - share) < _TOLERANCE and rewards[-1] < 1
-        yield Kept("part_earns_its_share", right, f"{count} of {total} writes: {rewards[-1]}, findings say {share}")
+        said = f"{count} of {total} writes: {rewards[-1]}, findings say {share}"
+        yield Kept("part_earns_its_share", right, said, rewards[-1])
     grows = all(one <= other for one, other in pairwise(rewards))
     yield Kept("part_is_monotone", grows and all(reward >= 0 for reward in rewards), f"{rewards}")
 

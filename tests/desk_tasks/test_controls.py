@@ -1,12 +1,14 @@
 """What must pass: honest work at the desk, in whatever manner, is paid in full or for its share."""
 
 import os
+from typing import Any
 
 import pytest
 
 from fixtures.tasks.registry import families, family
 from services.validate.attempt import Place, planted
 from services.validate.promises import Trial, tried
+from tests.exploits.controls import told_of
 
 FAMILIES = sorted(name for name, found in families().items() if found.products[0] == "desk")
 _THIRD = 3
@@ -17,10 +19,12 @@ TRIED = FAMILIES if _FULL else FAMILIES[::_THIRD]
 
 
 @pytest.mark.parametrize("family_id", TRIED)
-def test_every_promise_of_the_family_is_kept(place: Place, seeds: range, family_id: str) -> None:
+def test_every_promise_of_the_family_is_kept(place: Place, seeds: range, family_id: str, record_property: Any) -> None:
     """The oracle, in any order, in other ways, under faults, with extra reads, in part; slips, strays, harm."""
     for seed in seeds:
         kept = tried(Trial(_in_split_of(place, family_id), family(family_id), seed))
+        for told in told_of(kept, family_id, seed):
+            record_property(*told)
 
         assert [one for one in kept if not one.held] == []
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.exploits.table import seen
 from tests.ide.exploits import EXPLOITS, MONEY_PATH, Exploit
 from tests.ide.sample import BROKEN_MONEY, MONEY
 from tests.ide.stand import Opened, Stand
@@ -64,7 +65,7 @@ def test_the_right_solution_earns_all_of_it_without_a_flag(broken: Opened) -> No
     assert (finding["score"], finding["flags"]) == ("1", []), finding
 
 
-def test_another_algorithm_is_as_right(broken: Opened) -> None:
+def test_another_algorithm_is_as_right(broken: Opened, record_property: Any) -> None:
     other = MONEY.replace(
         "    share, rest = divmod(cents, parts)\n    return [share + 1] * rest + [share] * (parts - rest)\n",
         "    return [cents // parts + (1 if at < cents % parts else 0) for at in range(parts)]\n",
@@ -72,13 +73,19 @@ def test_another_algorithm_is_as_right(broken: Opened) -> None:
     assert other != MONEY
     write(broken, MONEY_PATH, other)
     finding = broken.verify(HIDDEN)[0]
+    record_property(*seen("P11", "ledger", 7, score(finding), held=not finding["flags"]))
 
     assert (finding["score"], finding["flags"]) == ("1", []), finding
 
 
 @pytest.mark.parametrize("exploit", EXPLOITS, ids=lambda exploit: exploit.id)
-def test_a_known_cheat_stays_at_its_cap_and_is_suspected(broken: Opened, exploit: Exploit) -> None:
+def test_a_known_cheat_stays_at_its_cap_and_is_suspected(
+    broken: Opened, exploit: Exploit, record_property: Any
+) -> None:
     finding = commit_of(broken, exploit)
+    earned, due = score(finding), {exploit.flag} - {None}
+    held = earned <= exploit.cap
+    record_property(*seen(exploit.id, "ledger", 7, earned, held=held, due=due, flags=tags(finding)))
 
     assert score(finding) <= exploit.cap, finding
     if exploit.flag is not None:
