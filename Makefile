@@ -82,6 +82,10 @@ redteam: $(READY) ## the whole list: every cheat on every family, every honest c
 	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
 		tests/exploits tests/desk_tasks/test_cheats.py tests/desk_tasks/test_controls.py tests/ide/test_grader.py tests/ide/test_families.py
 
+.PHONY: escapes
+escapes: $(READY) ## every escape from the sandbox, with 200 requests/s served beside it
+	@$(BIN)/python -m pytest tests/ide/test_isolation.py
+
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it
 	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers --import-mode=importlib -q"
