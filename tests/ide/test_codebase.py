@@ -101,6 +101,14 @@ def test_a_bug_changes_its_module_and_the_right_text_is_the_packages_own() -> No
     assert all(bug.wrong != bug.right == packages()[bug.package].module(bug.module) for bug in bugs())
 
 
+def test_a_hunt_finds_the_bugs_again_word_for_word() -> None:
+    """Of a sample: fresh cases catch each, the package's own tests see as little of it as is written down."""
+    command = [sys.executable, "-m", "fixtures.codebase.hunt", "--check", "8"]
+    told = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+
+    assert told.returncode == 0, told.stderr
+
+
 @pytest.mark.parametrize("place", [0, 17, 31])
 def test_a_function_can_be_cut_out_and_the_rest_still_passes(place: int, tmp_path: Path) -> None:
     name, function = candidates()[place]

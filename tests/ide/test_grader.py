@@ -1,9 +1,12 @@
 """The grader: the right solution earns all of it, every known cheat at most its cap, and is suspected."""
 
+import asyncio
+import itertools
 from typing import Any
 
 import pytest
 
+from services.ide import grader, workshop
 from tests.exploits.table import seen
 from tests.ide.exploits import EXPLOITS, MONEY_PATH, Exploit
 from tests.ide.sample import BROKEN_MONEY, MONEY
@@ -134,6 +137,26 @@ def cases(rng):
     asked = {"root": "ledger", "generator": generator, "count": 5, "reference": reference}
 
     assert broken.verify(("HiddenCasesPass", asked))[0]["score"] == "1"
+
+
+def test_a_tree_that_answered_three_times_alike_is_not_asked_again_and_a_flake_always_is() -> None:
+    steady = {"src/m.py": b"def f():\n    return 1\n"}
+    flaky = {"src/m.py": b"import random\n\n\ndef f():\n    return random.random()\n"}
+    cases = [[{"call": "m:f", "args": [], "kwargs": {}}]]
+
+    async def taken() -> list[tuple[int, int]]:
+        await workshop.start()
+        house, told = workshop.current(), []
+        take, count = house.take, itertools.count()
+        house.take = lambda: (next(count), take())[1]
+        for subject in (steady, flaky, flaky, steady):
+            graded = await grader.grade(subject, steady, steady, "src", cases)
+            told.append((graded.kept, next(count)))
+        await workshop.stop()
+        return told
+
+    # One sandbox for the reference and, bytes being bytes, for the start and the subject; three for each flake.
+    assert asyncio.run(taken()) == [(1, 1), (0, 5), (0, 9), (1, 10)]
 
 
 def test_quality_checks_see_what_got_worse(broken: Opened) -> None:
