@@ -118,11 +118,15 @@ class World:
         if table is None:
             found = self._fork.read(changes.SINCE.sql, {"revision": since})
         else:
-            found = self._fork.read(changes.OF_TABLE.sql, {"revision": since, "table_name": table.name})
+            found = self._fork.read(changes.OF_TABLE.sql, {"revision": since, "table_name": plan_of(table).name})
         return [Change.of(values) for values in found]
 
+    def changes_as_written(self, since: int = 0) -> list[tuple[Any, ...]]:
+        """The columns of `changes`, images as the JSON that they are kept in: for whoever only passes them on."""
+        return self._fork.read(changes.SINCE.sql, {"revision": since}).fetchall()
+
     def history(self, table: sa.Table, key: Key) -> list[Change]:
-        found = self._fork.read(changes.OF_ROW.sql, {"table_name": table.name, "row_id": key})
+        found = self._fork.read(changes.OF_ROW.sql, {"table_name": plan_of(table).name, "row_id": key})
         return [Change.of(values) for values in found]
 
     def begin(self) -> None:

@@ -36,7 +36,7 @@ class Place:
 
 @dataclass
 class Attempt:
-    """One episode. `made` are the calls that were answered with success."""
+    """One episode. `made` are the calls that were answered with success; `grouped` tells of any in no set order."""
 
     place: Place
     family: Family[Any]
@@ -46,6 +46,7 @@ class Attempt:
     episode: Episode
     made: list[Call] = field(default_factory=list)
     left: int | None = None
+    grouped: bool = False
 
     @property
     def oracle(self) -> Oracle:
@@ -97,6 +98,7 @@ class Attempt:
         return self.episode.submit(answer)
 
     def _together(self, calls: tuple[Call, ...], *, backwards: bool) -> tuple[Any, ...]:
+        self.grouped = self.grouped or len(calls) > 1
         order = range(len(calls) - 1, -1, -1) if backwards else range(len(calls))
         answers = {at: self._next(calls[at]) for at in order}
         return tuple(answers[at] for at in range(len(calls)))

@@ -13,7 +13,7 @@ from services.desk.operations.changing import SYSTEM, Change, change_ticket
 from services.desk.operations.texts import comment_of
 from services.desk.rules import ruling, subjects
 from services.desk.rules.actions import effect_of
-from services.desk.rules.conditions import Subject, meets, number
+from services.desk.rules.conditions import Subject, holds, meets, number
 from services.desk.rules.office_hours import HOUR_MS, Schedule
 from services.desk.rules.ruling import Rule
 from services.desk.rules.wording import SINCE, UNTIL, Condition
@@ -36,7 +36,7 @@ Then = Callable[[World, Change], None]
 
 @dataclass(slots=True)
 class Outlook:
-    """When each living ticket, as it stands, will next meet one of the automations; those that never will are not in."""
+    """When each living ticket, as it stands, will next meet an automation; those that never will are not in it."""
 
     rules: list[Rule]
     schedule: Schedule
@@ -76,12 +76,17 @@ def run(world: World, after_ms: int, then: Then) -> None:
     rules = ruling.active(world, automations)
     schedule = ruling.schedule(world)
     due = sorted(key for key, at in _outlook(world, rules, hour - 1).items() if at <= hour)
+    read: dict[int, Row | None] = {}
     for rule in rules:
         for key in due[:MOST_AT_ONCE]:
-            row = world.get(tickets, key)
+            if key not in read:
+                read[key] = world.get(tickets, key)
+            row = read[key]
             if row is not None and meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
                 with ruling.answered_for(world, automations, rule):
                     _fire(world, rule, row, hour, then)
+                # What follows from a change may concern any ticket.
+                read.clear()
 
 
 def _fire(world: World, rule: Rule, row: Row, hour: int, then: Then) -> None:
@@ -167,6 +172,8 @@ def _first_hour(world: World, rules: list[Rule], row: Row, after_ms: int, schedu
 def _hour_of(world: World, rule: Rule, row: Row, after_ms: int, schedule: Schedule) -> int | None:
     """Conditions turn true at the edges of their times, or just after: try the full hours from each edge on."""
     subject = subjects.at_rest(world, row, after_ms, schedule)
+    if not all(holds(subject, one) for one in rule.conditions.every if _is_lasting(one)):
+        return None
     timed = [one for one in _conditions(rule) if one.is_about_time]
     edges = [edge for one in timed if (edge := _edge(subject, one, schedule)) is not None]
     moments = (after_ms, *(edge - 1 for edge in edges), *edges)
@@ -178,6 +185,11 @@ def _hour_of(world: World, rule: Rule, row: Row, after_ms: int, schedule: Schedu
 
 def _conditions(rule: Rule) -> tuple[Condition, ...]:
     return (*rule.conditions.every, *rule.conditions.some)
+
+
+def _is_lasting(condition: Condition) -> bool:
+    """While nobody changes the ticket, it is so at every hour or at none."""
+    return not condition.is_about_time and condition.field != "in_business_hours"
 
 
 def _edge(subject: Subject, condition: Condition, schedule: Schedule) -> int | None:

@@ -33,7 +33,8 @@ class Subject:
     is_update: bool = True
     comment: Mapping[str, Any] | None = None
     author: Mapping[str, Any] | None = None
-    requester_role: str = "end-user"
+    # Looked up only where a condition asks, as what stands in `also`.
+    requester_role: Callable[[], str] = lambda: "end-user"
     channel: str = "web"
     # Whose desk it is, for `current_user` and `current_groups`.
     viewer_id: int | None = None
@@ -198,7 +199,7 @@ def _acting(subject: Subject, operator: str, value: Any) -> bool:
 
 
 def _requesting(subject: Subject, operator: str, value: Any) -> bool:
-    return _role(subject.requester_role, None, subject, value) == (operator == "is")
+    return _role(subject.requester_role(), None, subject, value) == (operator == "is")
 
 
 def _role(role: str | None, user_id: int | None, subject: Subject, value: Any) -> bool:

@@ -6,8 +6,10 @@ from typing import Any
 
 import orjson
 
+from services.desk.rules import ruling
 from services.desk.rules.conditions import Subject, meets
 from services.desk.rules.wording import Conditions
+from services.desk.tables import sla_policies
 from services.kernel.world import World
 
 METRICS = (
@@ -51,7 +53,7 @@ class Policy:
 
 def matching(world: World, subject: Subject) -> Policy | None:
     """The first that fits, in their order."""
-    policies = (policy_of(key, text) for key, text in world.rows(_ALL))
+    policies = ruling.kept(world, sla_policies, lambda: [policy_of(key, text) for key, text in world.rows(_ALL)])
     return next((policy for policy in policies if meets(subject, policy.filter)), None)
 
 

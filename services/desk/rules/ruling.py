@@ -1,10 +1,10 @@
 """Rules as they are kept, read once per wording."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import sqlalchemy as sa
@@ -17,6 +17,9 @@ from services.kernel.world import World
 
 # Monday to Friday, 08:00 to 18:00, where the account says nothing.
 _USUAL = Schedule(tuple((day * 1440 + 480, day * 1440 + 1080) for day in range(1, 6)))
+# A request that was undone may have used the same revisions, but no two requests have one number.
+_WRITTEN = "SELECT max(revision), max(request), count(*) FROM changes WHERE table_name = :table_name"
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,24 @@ def answered_for(world: World, table: sa.Table, rule: Rule) -> Iterator[None]:
         world.actor = actor
 
 
+def kept(world: World, table: sa.Table, read: Callable[[], Kept]) -> Kept:
+    """What was read of a table, for as long as nobody has written to it: rules are asked for at every turn."""
+    name = str(table.name)
+    stamp = world.rows(_WRITTEN, {"table_name": name})
+    held: tuple[Any, Kept] | None = world.beside.get(f"read of {name}")
+    if held is None or held[0] != stamp:
+        held = world.beside[f"read of {name}"] = (stamp, read())
+    return held[1]
+
+
 def active(world: World, table: sa.Table) -> list[Rule]:
     """In the order in which they have their turn."""
+    return list(kept(world, table, lambda: _active(world, table)))
+
+
+def _active(world: World, table: sa.Table) -> tuple[Rule, ...]:
     sql = f"SELECT id, body FROM {table.name} WHERE active = 1 ORDER BY position, id"  # noqa: S608 - our own name
-    return [rule_of(key, body) for key, body in world.rows(sql)]
+    return tuple(rule_of(key, body) for key, body in world.rows(sql))
 
 
 @lru_cache(maxsize=4096)
@@ -68,9 +85,13 @@ def rule_of(key: int, text: str) -> Rule:
 
 
 def schedule(world: World) -> Schedule:
+    return kept(world, account, lambda: _of_account(world))
+
+
+def _of_account(world: World) -> Schedule:
     row = world.get(account, ACCOUNT)
-    kept = None if row is None else row["body"].get("schedule")
-    return _USUAL if kept is None else _schedule(orjson.dumps(kept))
+    told = None if row is None else row["body"].get("schedule")
+    return _USUAL if told is None else _schedule(orjson.dumps(told))
 
 
 @lru_cache(maxsize=64)

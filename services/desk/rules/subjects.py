@@ -59,7 +59,6 @@ def breach_of(world: World, ticket_id: int) -> int | None:
 def of_change(world: World, change: Change, row: Row, schedule: Schedule) -> Subject:
     """A ticket in the middle of an update; `row` is how it stands by now."""
     author = None if change.author_id == SYSTEM else world.get(users, change.author_id)
-    requester = world.get(users, row["body"]["requester_id"])
     return Subject(
         ticket=row["body"],
         now_ms=world.clock.now_ms(),
@@ -67,10 +66,15 @@ def of_change(world: World, change: Change, row: Row, schedule: Schedule) -> Sub
         before=None if change.before is None else change.before["body"],
         comment=None if change.comment is None else change.comment["body"],
         author=None if author is None else {"id": author["id"], "role": author["body"]["role"]},
-        requester_role="end-user" if requester is None else requester["body"]["role"],
+        requester_role=lambda: _role(world, row["body"]["requester_id"]),
         channel=str(change.via.get("channel")),
         also=beside(world, row),
     )
+
+
+def _role(world: World, user: int) -> str:
+    row = world.get(users, user)
+    return "end-user" if row is None else str(row["body"]["role"])
 
 
 @dataclass(frozen=True, slots=True)
