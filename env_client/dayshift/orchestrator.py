@@ -13,6 +13,7 @@ from dayshift.operations import Catalogue
 from dayshift.rendering import render_opening, render_turn, render_verdict
 from dayshift.spaces import CallSpace, observation_space
 from dayshift.stage import Orchestrator, Specialist, Stage, TeamInfo
+from dayshift.team import Assignment, Overview
 
 
 class _OneLevel(gymnasium.Env[Observation, Action]):
@@ -94,6 +95,11 @@ class OrchestratorEnv(_OneLevel):
     ) -> None:
         super().__init__(ORCHESTRATOR, None, specialists, render_mode, **options)
 
+    @property
+    def overview(self) -> Overview:
+        """What an orchestrator that is a function may know now."""
+        return self.stage.team.overview()
+
 
 class SpecialistEnv(_OneLevel):
     """`gymnasium.make("dayshift/Specialist-v0", product="billing", orchestrator=…)`.
@@ -113,3 +119,8 @@ class SpecialistEnv(_OneLevel):
         **options: Any,
     ) -> None:
         super().__init__(product, orchestrator, specialists or {}, render_mode, **options)
+
+    @property
+    def assignment(self) -> Assignment:
+        """What a specialist that is a function may know now."""
+        return self.stage.team.assignment(self._agent)
