@@ -235,7 +235,9 @@ class Episodes:
         self, live: Live, said: dict[str, dict[str, Any]], answer: JsonValue, outcomes: list[Outcome]
     ) -> Ending:
         assert live.plot.instance is not None, "free play is not judged"
-        reckoned = reckon(live.plot.instance, replace(seen_by(said), customers=outcomes), answer)
+        decisions = [] if live.shift is None else live.shift.decisions()
+        seen = replace(seen_by(said), customers=outcomes, decisions=decisions)
+        reckoned = reckon(live.plot.instance, seen, answer)
         return entries.judged(live, reckoned, said)
 
     async def _settle(self, live: Live, ending: Ending) -> Verdict:

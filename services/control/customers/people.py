@@ -11,7 +11,7 @@ from fixtures.customers.persona import Deed, personas
 from fixtures.tasks.family import Asked
 from services.control.customers import reading
 from services.control.customers.mind import HOUR_MS, Memory, Turn, impression, is_told, next_turn
-from services.control.customers.thread import GONE, Message, Thread, messages_of, read_thread
+from services.control.customers.thread import GONE, Message, Thread, messages_of, moment_ms, read_thread
 from services.control.customers.voice import remark, written
 from services.kernel.chance import Chance
 
@@ -46,6 +46,14 @@ class Outcome:
     fixed: bool
     false_solves: int
     probed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a colleague was asked for, and when they wrote it down; None: never."""
+
+    colleague: Colleague
+    at_ms: int | None
 
 
 class Patron:
@@ -164,8 +172,8 @@ class Approver:
 
     def __init__(self, colleague: Colleague) -> None:
         self.colleague = colleague
+        self.decided_ms: int | None = None
         self._dealt_with = 0
-        self._decided = False
         self._call: Message | None = None
 
     async def look(self, around: Surroundings) -> int | None:
@@ -173,18 +181,21 @@ class Approver:
         told = _json(listed[0])
         notes = [one for one in (told["comments"] if told else ()) if not one["public"]]
         calls = [one for one in messages_of(notes) if one.id > self._dealt_with and self._calls(one)]
-        self._call = calls[-1] if calls and not self._decided else None
+        self._call = calls[-1] if calls and self.decided_ms is None else None
         return None if self._call is None else self._call.at_ms + round(self.colleague.after_hours * HOUR_MS)
 
     async def act(self, around: Surroundings) -> None:
         if self._call is None:
             return
         text = reading.own_words(self._call.text)
-        self._decided = all(reading.says(text, need) for need in self.colleague.needs)
+        decides = all(reading.says(text, need) for need in self.colleague.needs)
         self._dealt_with = self._call.id
-        body = self.colleague.decides if self._decided else self.colleague.asks_back
+        body = self.colleague.decides if decides else self.colleague.asks_back
         comment = {"ticket": {"comment": {"body": body, "public": False}}}
-        await around.visit([self._visit("PUT", f"/api/v2/tickets/{self.colleague.ticket}", comment)])
+        (answer,) = await around.visit([self._visit("PUT", f"/api/v2/tickets/{self.colleague.ticket}", comment)])
+        written = _json(answer)
+        if decides and written is not None:
+            self.decided_ms = moment_ms(written["ticket"]["updated_at"])
 
     def _calls(self, message: Message) -> bool:
         folded = reading.own_words(message.text).casefold()

@@ -5,7 +5,7 @@ from typing import Any
 
 from fixtures.tasks.family import Asked, Instance
 from services.control.customers.mind import HOUR_MS
-from services.control.customers.people import Approver, Outcome, Patron, Person, Visit
+from services.control.customers.people import Approver, Decision, Outcome, Patron, Person, Visit
 from services.control.live import Live
 
 DESK = "desk"
@@ -18,7 +18,8 @@ class Shift:
 
     def __init__(self, instance: Instance, seed: int, start_ms: int) -> None:
         self.patrons = tuple(Patron(one, seed, start_ms) for one in instance.customers)
-        self._people: tuple[Person, ...] = (*self.patrons, *map(Approver, instance.colleagues))
+        self._approvers = tuple(map(Approver, instance.colleagues))
+        self._people: tuple[Person, ...] = (*self.patrons, *self._approvers)
         self._looked_at: dict[str, int] | None = None
         self._due: list[tuple[int, Person]] = []
 
@@ -50,6 +51,9 @@ class Shift:
     async def outcomes(self, live: Live) -> list[Outcome]:
         around = _Around(live)
         return [await patron.outcome(around) for patron in self.patrons]
+
+    def decisions(self) -> list[Decision]:
+        return [Decision(one.colleague, one.decided_ms) for one in self._approvers]
 
     async def _first(self, around: "_Around", states: Mapping[str, Mapping[str, Any]]) -> tuple[int, Person] | None:
         """Whoever is due first. While no product has changed, nobody changes their mind."""

@@ -43,16 +43,18 @@ def read_thread(request: Mapping[str, Any] | None, comments: Sequence[Mapping[st
     """A request that is no longer shown to them is gone."""
     if request is None:
         return Thread(GONE, 0, ())
-    return Thread(request["status"], _ms(request["updated_at"]), messages_of(comments))
+    return Thread(request["status"], moment_ms(request["updated_at"]), messages_of(comments))
 
 
 def messages_of(comments: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
     found = (
-        Message(int(one["id"]), int(one["author_id"]), _ms(one["created_at"]), one.get("plain_body") or one["body"])
+        Message(
+            int(one["id"]), int(one["author_id"]), moment_ms(one["created_at"]), one.get("plain_body") or one["body"]
+        )
         for one in comments
     )
     return tuple(sorted(found, key=lambda one: (one.at_ms, one.id)))
 
 
-def _ms(told: str) -> int:
+def moment_ms(told: str) -> int:
     return milliseconds(datetime.fromisoformat(told))
