@@ -50,9 +50,8 @@ def _missed(summary: Summary, asked: argparse.Namespace) -> Iterator[str]:
 def find_knee(asked: argparse.Namespace) -> int:
     """Up the stairs until the stack no longer keeps up, then halve the last step twice."""
     console = Console()
-    table = Table(
-        title=f"the knee of {asked.product or 'the mixed shift'}, by Locust (FastHttpUser, one process, on the same machine)"
-    )
+    work = asked.product or "the mixed shift"
+    table = Table(title=f"the knee of {work}, by Locust (FastHttpUser, one process, on the same machine)")
     for heading in (
         "offered QPS",
         "answered QPS",

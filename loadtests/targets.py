@@ -13,15 +13,18 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from loadtests.gauges import command_of, family_of
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 20.0
+_SETTLING_SECONDS = 30.0
 _NEIGHBOURS = (0, 1, 2, 3, 4, 11, 12, 13, 14)
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000
 _given: set[int] = set()
@@ -61,8 +64,19 @@ class Target:
     def warm(self, tasks: Iterable[str | None], world: str) -> None:
         """One episode of each: control studies a world when a family first asks about it, once in its life."""
         for task in tasks:
-            opened = self.post("/v1/episodes", {"task": task, "world": world})
+            opened = self._opened({"task": task, "world": world})
             self.post(f"/v1/episodes/{opened['episode_id']}/close", {})
+
+    def _opened(self, asked: Mapping[str, Any]) -> Any:
+        """As a trainer does: a house that has just lost a replica says when to try again."""
+        deadline = time.monotonic() + _SETTLING_SECONDS
+        while True:
+            try:
+                return self.post("/v1/episodes", asked)
+            except HTTPError as refused:
+                if refused.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+                    raise NotReady(f"{asked} was not opened: {refused.read().decode(errors='replace')}") from refused
+                time.sleep(float(refused.headers.get("retry-after", 1)))
 
     def post(self, path: str, message: Mapping[str, Any]) -> Any:
         headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
