@@ -123,6 +123,8 @@ class InvoiceIs(Check):
     total: int | None = None
     amount_remaining: int | None = None
     vat_id: str | None = None
+    # Whether the money must have come through us, not by other means that somebody only says there were.
+    collected: bool = False
 
     def ask(self, world: World) -> Finding:
         body = records.get(world, invoices, self.invoice)
@@ -132,6 +134,8 @@ class InvoiceIs(Check):
             wanted = getattr(self, name)
             if wanted is not None and body[name] != wanted:
                 return self.failed(f"{self.invoice}: {name} is {body[name]}, not {wanted}")
+        if self.collected and _moved(world, self.invoice, journal.OUT_OF_BAND):
+            return self.failed(f"{self.invoice} was not collected: it was called paid by other means")
         written = [one["value"] for one in body["customer_tax_ids"] or []]
         if self.vat_id is not None and self.vat_id not in written:
             return self.failed(f"{self.invoice} names {written or 'no tax id'}, not {self.vat_id}")
