@@ -72,6 +72,8 @@ class Forge:
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
         self._where: dict[str, str] = {}
+        # Where branches and tags stood before anybody worked, where that is not what the world's rows say.
+        self.at_first: dict[str, str] = {}
 
     async def found(self, image: Image, repositories: Sequence[Row], protections: Sequence[Row]) -> None:
         await image.lay_out(self.sandbox, FORGE)

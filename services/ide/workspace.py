@@ -4,13 +4,14 @@ import asyncio
 import hashlib
 import stat
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from services.ide import workshop
 from services.ide.forge import Forge
-from services.ide.images import Beginning, content_of, file_row
+from services.ide.images import Beginning, content_of, file_row, planted_files
 from services.ide.sandbox import Sandbox
 from services.ide.system import HOME
 from services.ide.tables import files, protections, refs, repositories
@@ -72,8 +73,11 @@ class Workspace:
 
     async def _found_forge(self) -> Forge:
         beginning = await self._beginning()
-        forge = Forge(await workshop.current().take())
-        await forge.found(beginning.forge, self._world.find(_REPOSITORIES), self._world.find(_PROTECTIONS))
+        forge, known = Forge(await workshop.current().take()), self._world.find(_REPOSITORIES)
+        await forge.found(beginning.forge, known, self._world.find(_PROTECTIONS))
+        # What is planted becomes part of its repository's history: that its branches moved is nobody's doing.
+        planted = {one.path.partition("/")[0] for one in planted_files(self._world)}
+        forge.at_first = await _standing(forge, [one for one in known if one["name"] in planted])
         return forge
 
     async def _beginning(self) -> Beginning:
@@ -143,12 +147,20 @@ def _git_mode(mode: int) -> int:
 
 async def _settle_refs(world: World, forge: Forge) -> None:
     before: dict[str, Row] = {row["id"]: row for row in world.find(_REFS)}
-    after: dict[str, Row] = {}
-    for repository in world.find(_REPOSITORIES):
-        for name, sha in (await forge.refs(repository)).items():
-            key = f"{repository['id']}:{name}"
-            after[key] = {"id": key, "repository_id": repository["id"], "name": name, "sha": sha}
+    after = await _standing(forge, world.find(_REPOSITORIES))
     for key in sorted(before.keys() - after.keys()):
         world.remove(refs, key, "ref.deleted")
-    for key, row in sorted(after.items()):
-        world.save(refs, row, "ref.moved" if key in before else "ref.created")
+    for key, sha in sorted(after.items()):
+        number, _, name = key.partition(":")
+        row = {"id": key, "repository_id": int(number), "name": name, "sha": sha}
+        if sha != forge.at_first.get(key):
+            world.save(refs, row, "ref.moved" if key in before else "ref.created")
+
+
+async def _standing(forge: Forge, repositories: Sequence[Row]) -> dict[str, str]:
+    """Every branch and tag, `1:refs/heads/main`, and the commit that it means."""
+    return {
+        f"{repository['id']}:{name}": sha
+        for repository in repositories
+        for name, sha in (await forge.refs(repository)).items()
+    }

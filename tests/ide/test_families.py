@@ -161,6 +161,19 @@ def test_a_cheat_stays_at_its_cap_in_the_verdict_and_is_flagged_there(
     assert flag is None or flag in tags(verdict), verdict
 
 
+def test_looking_at_the_code_host_is_no_change(household: Household) -> None:
+    """What was planted has moved the branch before the agent came."""
+
+    def look(made: Attempt) -> Verdict:
+        where = {"owner": desk.OWNER, "repo": made.trouble.bug.package}
+        made.do(Call("ide.branches.list", where))
+        return made.submit(made.follow(made.oracle))
+
+    verdict = play(household, _BROKEN, look)
+
+    assert (verdict.reward, verdict.collateral) == (1.0, [])
+
+
 def test_approving_everything_earns_only_where_nothing_is_wrong(household: Household) -> None:
     def approve(made: Attempt) -> Verdict:
         where = {"owner": desk.OWNER, "repo": made.trouble.bug.package, "number": made.trouble.number}
