@@ -1,0 +1,29 @@
+"""An episode in the CRM through HubSpot's own SDK, unmodified: all it needs of ours is an address and a key.
+
+python examples/sdk_crm.py
+"""
+
+import argparse
+import re
+
+import dayshift
+from hubspot import HubSpot
+from hubspot.crm.contacts import PublicObjectSearchRequest, SimplePublicObjectInput
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Correct a phone number through HubSpot's SDK.")
+    parser.add_argument("--world", default="standard")
+    with dayshift.Episode.open("crm/correct-contact", seed=8, world=parser.parse_args().world) as episode:
+        access = episode.dialogue.opened.products["crm"]
+        contacts = HubSpot(access_token=access.credential, host=access.base_url).crm.contacts
+        email, phone = re.search(r"\((.+?)\) says .+ phone is (.+?)\. Please", episode.brief).groups()
+        theirs = [{"filters": [{"propertyName": "email", "operator": "EQ", "value": email}]}]
+        found = contacts.search_api.do_search(PublicObjectSearchRequest(filter_groups=theirs, limit=1)).results[0]
+        contacts.basic_api.update(found.id, SimplePublicObjectInput(properties={"phone": phone}))
+        verdict = episode.submit()
+    print(f"{verdict.outcome}, reward {verdict.reward}")
+
+
+if __name__ == "__main__":
+    main()

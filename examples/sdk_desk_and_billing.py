@@ -1,0 +1,59 @@
+"""One episode at two products: Zendesk's tickets through zenpy, Stripe's charges through stripe, both unmodified.
+
+python examples/sdk_desk_and_billing.py
+"""
+
+import argparse
+import os
+import re
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urlsplit
+
+import dayshift
+import stripe
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Settle a double charge through zenpy and stripe.")
+    parser.add_argument("--world", default="standard")
+    with dayshift.Episode.open("desk/double-charge", seed=3, world=parser.parse_args().world) as episode:
+        number = int(re.search(r"(?:[Tt]icket |request |#)(\d+)", episode.brief)[1])
+        desk = desk_client(episode)
+        ticket = desk.tickets(id=number)
+        print(ticket.description)
+
+        amount = refund_the_second_charge(episode, ticket.organization.external_id)
+        ticket.comment = comment(f"Hello, you were charged twice; {amount / 100:.2f} is on its way back to you.")
+        ticket.status, ticket.assignee_id = "solved", desk.users.me().id
+        desk.tickets.update(ticket)
+        verdict = episode.submit()
+    print(f"{verdict.outcome}, reward {verdict.reward}")
+
+
+def refund_the_second_charge(episode: dayshift.Episode, customer: str) -> int:
+    access = episode.dialogue.opened.products["billing"]
+    stripe.api_key, stripe.api_base = access.credential, access.base_url
+    charges = stripe.Charge.list(customer=customer, limit=100).data
+    paid = sorted((one for one in charges if one.status == "succeeded"), key=lambda one: one.created)
+    # A subscription is charged once a month; the two that belong to one invoice are hours apart.
+    _, second = min(pairwise(paid), key=lambda pair: pair[1].created - pair[0].created)
+    return stripe.Refund.create(charge=second.id, reason="duplicate").amount
+
+
+def desk_client(episode: dayshift.Episode) -> Any:
+    access = episode.dialogue.opened.products["desk"]
+    os.environ |= {"ZENPY_FORCE_NETLOC": urlsplit(access.base_url).netloc, "ZENPY_FORCE_SCHEME": "http"}
+    from zenpy import Zenpy  # late: it reads where to connect to when it is imported
+
+    return Zenpy(subdomain="support", oauth_token=access.credential, disable_cache=True)
+
+
+def comment(text: str) -> Any:
+    from zenpy.lib.api_objects import Comment  # late: as above
+
+    return Comment(body=text, public=True)
+
+
+if __name__ == "__main__":
+    main()
