@@ -1,6 +1,7 @@
 """An orchestrator and its specialists: two levels on one episode, each with its own tools, budget and reward."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.client.bad_house import BadHouse, answer
 from tests.client.tricks import found_in
 from tests.control.stack import TASK
 
+_GUIDE = Path(__file__).resolve().parents[2] / "docs" / "orchestrator.md"
 READ = dayshift.call("crm.contacts.list", limit=1)
 SUBMIT = dayshift.call("submit")
 
@@ -283,6 +285,15 @@ def test_a_policys_own_bug_is_filed_apart_and_told(made: list[Any], tmp_path: Pa
     kept = next(load(tmp_path, quarantined=True))
     assert kept.quarantine is not None
     assert kept.quarantine.blame == "policy"
+
+
+def test_the_guide_to_teams_runs(address: Address, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *others = re.findall(r"```python\n(.*?)```", _GUIDE.read_text(), re.DOTALL)
+    exec(compile(first, "orchestrator.md", "exec"), {})
+    for block in others:
+        compile(block, "orchestrator.md", "exec")
+
+    assert "{'orchestrator': 0.0, 'crm': 0.0}" in capsys.readouterr().out
 
 
 def test_a_specialist_is_paid_for_its_own_product_exactly() -> None:
