@@ -23,6 +23,7 @@ _COMMENTS = Statement(sa.select(comments).order_by(comments.c.id))
 _REVIEWS = Statement(sa.select(reviews).order_by(reviews.c.id))
 _GREEN = r"(?i)\b(all )?(the )?tests? (all )?(pass|are green|succeed)|\d+ passed|\bgreen\b"
 _LINK = 0o120000
+_SEED = "seed of the hidden cases"
 _FILES = Statement(sa.select(files).order_by(files.c.id))
 # By tag; a flag that is not here leaves nothing.
 _CAPS = {
@@ -62,8 +63,7 @@ class HiddenCasesPass(Check):
     was_wrong: bool = True
 
     async def ask(self, world: World) -> Finding:
-        seed = world.chance("hidden cases").below(1 << 60)
-        cases = await grader.draw(self.generator, seed, self.count)
+        cases = await grader.draw(self.generator, _seed_of(world), self.count)
         subject = self._below(tree_entries(world, self._prefix, {}, template=False), world)
         start = self._below(_as_found(world, self._prefix))
         right = self._below(tree_entries(world, self._prefix, self._overlay(), template=True))
@@ -90,6 +90,14 @@ class HiddenCasesPass(Check):
             for path, content in tree.items()
             if path.startswith(wanted) and path not in links
         }
+
+
+def _seed_of(world: World) -> int:
+    """Drawn once: whoever waits for the fix asks the same of it as the verdict does, however often."""
+    if _SEED not in world.beside:
+        world.beside[_SEED] = world.chance("hidden cases").below(1 << 60)
+    seed: int = world.beside[_SEED]
+    return seed
 
 
 def _as_found(world: World, prefix: str) -> dict[str, bytes]:

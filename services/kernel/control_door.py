@@ -129,6 +129,7 @@ class House:
     async def ask(self, episode: Episode, message: AskMessage) -> dict[str, Any]:
         async with episode.lock:
             questions = [checks.parse(self.product.checks, one.name, one.arguments) for one in message.checks]
+            await self._settle(episode)
             findings = [_finding(await self._asked(episode, question)) for question in questions]
             return {"findings": findings, "broken": episode.broken}
 
