@@ -1,19 +1,16 @@
 """Recordings in the forms that others train from; what was quarantined or flagged stays out."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dayshift.calls import SUBMIT
+from dayshift.asking import orchestrator_operations
+from dayshift.calls import REPORT, SUBMIT
+from dayshift.conversation import ALONE, LEAD, SPECIALIST, Chat, exchanged, opened
 from dayshift.operations import Catalogue
-from dayshift.trajectory import Step, Trajectory
+from dayshift.trajectory import Step, Trajectory, Turn
 from dayshift.wire import OpenRequest
-
-_ROLE = (
-    "You work at a software company and use its systems through the tools you are given. "
-    "Do what you are asked, change nothing else, and submit when it is done."
-)
 
 
 def trainable(
@@ -28,7 +25,10 @@ def chat_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iter
     """Conversations with tool calls, for supervised fine-tuning: only what passed is worth imitating."""
     tools = operations.openai_tools()
     for one in trainable(trajectories, passed=True):
-        yield {"messages": [*_prompt(one.manifest.brief), *_turns(one, operations)], "tools": tools}
+        if one.turns:
+            yield from _levels(one, operations)
+        else:
+            yield {"messages": [*opened(ALONE, one.manifest.brief), *_steps(one.steps, operations)], "tools": tools}
 
 
 def reinforcement_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[dict[str, Any]]:
@@ -36,14 +36,14 @@ def reinforcement_rows(trajectories: Iterable[Trajectory], operations: Catalogue
     tools = operations.openai_tools()
     seen: set[OpenRequest] = set()
     for one in trainable(trajectories, flagged=True):
-        opened = one.manifest.open
-        if opened in seen:
+        asked = one.manifest.open
+        if asked in seen:
             continue
-        seen.add(opened)
+        seen.add(asked)
         yield {
-            "messages": _prompt(one.manifest.brief),
+            "messages": opened(ALONE, one.manifest.brief),
             "tools": tools,
-            "grader": {"type": "dayshift.grade", "open": opened.model_dump(), "fingerprint": one.manifest.fingerprint},
+            "grader": {"type": "dayshift.grade", "open": asked.model_dump(), "fingerprint": one.manifest.fingerprint},
         }
 
 
@@ -56,24 +56,29 @@ def write_rows(rows: Iterable[dict[str, Any]], path: str | Path) -> int:
     return written
 
 
-def _prompt(brief: str) -> list[dict[str, Any]]:
-    return [{"role": "system", "content": _ROLE}, {"role": "user", "content": brief}]
+def _levels(trajectory: Trajectory, operations: Catalogue) -> Iterator[dict[str, Any]]:
+    """Of a team: what the orchestrator saw and did, then each order as the specialist saw it."""
+    own = orchestrator_operations(trajectory.manifest.products)
+    messages = opened(LEAD, trajectory.manifest.brief)
+    for turn in trajectory.turns:
+        messages += exchanged(turn.number, turn.operation, turn.arguments, turn.answer or "submitted", own)
+    yield {"messages": messages, "tools": own.openai_tools()}
+    for turn in trajectory.turns:
+        if turn.ended == "reported":
+            yield _order(trajectory, turn, operations.of_product(turn.asked))
 
 
-def _turns(trajectory: Trajectory, operations: Catalogue) -> Iterator[dict[str, Any]]:
-    for step in trajectory.steps:
-        yield _asked(step, operations)
-        if step.operation != SUBMIT:
-            yield {"role": "tool", "tool_call_id": _call_id(step), "content": f"{step.status}\n{step.answer}"}
-    yield {"role": "tool", "tool_call_id": _call_id(trajectory.steps[-1]), "content": "submitted"}
+def _order(trajectory: Trajectory, turn: Turn, operations: Catalogue) -> dict[str, Any]:
+    messages = opened(SPECIALIST, str(turn.arguments["request"]))
+    messages += _steps(trajectory.steps[turn.first - 1 : turn.last], operations)
+    report = {"text": json.loads(turn.answer)["report"]}
+    messages += exchanged(turn.last + 1, REPORT, report, "reported", operations)
+    return {"messages": messages, "tools": operations.openai_tools()}
 
 
-def _asked(step: Step, operations: Catalogue) -> dict[str, Any]:
-    name = operations[step.operation].tool_name if step.operation in operations else step.operation
-    function = {"name": name, "arguments": json.dumps(step.arguments, ensure_ascii=False)}
-    call = {"id": _call_id(step), "type": "function", "function": function}
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
-
-
-def _call_id(step: Step) -> str:
-    return f"call_{step.number}"
+def _steps(steps: Sequence[Step], operations: Catalogue) -> Chat:
+    said: Chat = []
+    for step in steps:
+        answer = "submitted" if step.operation == SUBMIT else f"{step.status}\n{step.answer}"
+        said += exchanged(step.number, step.operation, step.arguments, answer, operations)
+    return said

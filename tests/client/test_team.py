@@ -13,6 +13,7 @@ from dayshift.aec import TeamEnv
 from dayshift.calls import ORCHESTRATOR
 from dayshift.connection import Address, Connection
 from dayshift.credit import rewards
+from dayshift.export import chat_rows
 from dayshift.recordings import load
 from dayshift.specialists import Script
 from dayshift.wire import Collateral, Finding, Verdict
@@ -86,6 +87,11 @@ def test_an_orchestrator_delegates_hears_the_report_and_both_levels_are_paid(mad
     assert kept.rewards == {"orchestrator": 1.0, "crm": 1.0}
     assert {step.actor for step in kept.steps[:-1]} == {"crm"}
     assert kept.steps[-1].actor == ORCHESTRATOR
+    lead, order = chat_rows([kept], env.unwrapped.stage.team.episode.operations)  # type: ignore[attr-defined]
+    names = [call["function"]["name"] for one in lead["messages"] for call in one.get("tool_calls", ())]
+    assert names == ["ask_crm", "submit"]
+    assert order["messages"][-2]["tool_calls"][0]["function"]["name"] == "report"
+    assert order["messages"][1]["content"] == observation["brief"]
 
 
 def test_a_specialist_has_its_own_products_tools_and_nothing_else(
