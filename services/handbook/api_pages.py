@@ -28,7 +28,7 @@ def api_page(product: Product) -> str:
         f"# {product.title}",
         "",
         f"{len(operations)} operations, written from the service's own OpenAPI; agents use port {product.port}.",
-        f"What they mean and where they differ from the vendor's stands in [{product.name}](../{product.name}.md).",
+        f"What they mean, and what differs from the vendor, stands in [{product.name}](../products/{product.name}.md).",
         "",
     ]
     for noun, alike in groupby(operations, key=_noun):

@@ -17,7 +17,11 @@ from services.kernel import catalog
 _ROOT = Path(__file__).resolve().parents[2]
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^):#\s]*)(#[^)\s]*)?\)")
 # Pages that lie elsewhere in the repository, by the place they have on the site.
-_ELSEWHERE = {"index.md": "README.md", "changelog.md": "CHANGELOG.md"}
+_ELSEWHERE = {
+    "index.md": "README.md",
+    "changelog.md": "CHANGELOG.md",
+    **{f"products/{name}.md": f"services/{name}/README.md" for name in catalog.declared()},
+}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -52,8 +56,6 @@ def _place(path: str) -> str | None:
         return "decisions/index.md"
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
-    if found := re.fullmatch(r"services/(\w+)/README\.md", path):
-        return f"api/{found[1]}.md"
     return next((page for page, source in _ELSEWHERE.items() if source == path), None)
 
 
