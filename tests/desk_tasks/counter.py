@@ -50,9 +50,6 @@ class Counter:
             answers.append({"status": answer.status, "body": answer.body.decode()})
         return answers
 
-    async def is_so(self, asked: Sequence[Asked]) -> bool:
-        return self.is_fixed
-
     def says(self, text: str = "", **changes: Any) -> None:
         """The agent replies, or changes the ticket without a word."""
         self.desk.actor = "agent"
@@ -69,10 +66,13 @@ class Counter:
     async def passes(self, hours: float) -> None:
         """Time, with whatever the customer does in it."""
         end = self.desk.clock.now_ms() + round(hours * 3_600_000)
-        while (due := await self.patron.look(self)) is not None and due <= end:
+        while (due := await self._due()) is not None and due <= end:
             self.product.advance(self.desk, max(due, self.desk.clock.now_ms()))
             await self.patron.act(self)
         self.product.advance(self.desk, end)
+
+    async def _due(self) -> int | None:
+        return self.patron.look(await self.visit(self.patron.visits()), is_so=self.is_fixed)
 
     @property
     def status(self) -> str:

@@ -21,17 +21,22 @@ Visit = dict[str, Any]
 
 
 class Surroundings(Protocol):
-    """What people of an episode can reach: the desk in their own name, and whether something is so in a product."""
+    """What people of an episode can reach: the desk, in their own name."""
 
     async def visit(self, visits: Sequence[Visit]) -> list[Mapping[str, Any]]: ...
 
-    async def is_so(self, asked: Sequence[Asked]) -> bool: ...
-
 
 class Person(Protocol):
-    """Somebody who may act when time passes."""
+    """Somebody who may act when time passes.
 
-    async def look(self, around: Surroundings) -> int | None:
+    What they look at and what they wonder about is said before they look: all people of an episode look at once.
+    """
+
+    def visits(self) -> list[Visit]: ...
+
+    def wonders(self) -> Sequence[Asked]: ...
+
+    def look(self, answers: Sequence[Mapping[str, Any]], *, is_so: bool) -> int | None:
         """When they act next, as things stand; None if nothing is on their mind."""
 
     async def act(self, around: Surroundings) -> None: ...
@@ -68,14 +73,22 @@ class Patron:
         self._turn: Turn | None = None
         self._thread = Thread(GONE, 0, ())
 
-    async def look(self, around: Surroundings) -> int | None:
+    def visits(self) -> list[Visit]:
+        if not self.memory.ticket:
+            return []
+        path = f"/api/v2/requests/{self.memory.ticket}"
+        return [self._visit("GET", path), self._visit("GET", f"{path}/comments")]
+
+    def wonders(self) -> Sequence[Asked]:
+        return self.customer.wants
+
+    def look(self, answers: Sequence[Mapping[str, Any]], *, is_so: bool) -> int | None:
         arrival = self._arrival()
         if arrival is not None:
             return self._start_ms + round(arrival.after_hours * HOUR_MS)
-        self._thread = await self._read(around)
-        fixed = await around.is_so(self.customer.wants)
+        self._thread = _read(answers)
         self._remember_ending()
-        seen = impression(self.customer, self.memory, self._thread, fixed=fixed and self._is_answered(self._thread))
+        seen = impression(self.customer, self.memory, self._thread, fixed=is_so and self._is_answered(self._thread))
         self._turn = next_turn(self.customer, self.persona, self.memory, seen)
         return None if self._turn is None else self._turn.at_ms
 
@@ -86,13 +99,13 @@ class Patron:
         elif self._turn is not None:
             await self._take(around, self._turn)
 
-    async def outcome(self, around: Surroundings) -> Outcome:
-        thread = await self._read(around) if self.memory.ticket else self._thread
+    def outcome(self, answers: Sequence[Mapping[str, Any]], *, is_so: bool) -> Outcome:
+        thread = _read(answers) if answers else self._thread
         texts = [reading.own_words(one.text) for one in thread.of_others(self.customer.user)]
         return Outcome(
             customer=self.customer,
             ticket=self.memory.ticket,
-            fixed=await around.is_so(self.customer.wants) and self._is_answered(thread),
+            fixed=is_so and self._is_answered(thread),
             false_solves=self.memory.false_solves,
             probed=any(map(reading.is_probing, texts)),
         )
@@ -109,12 +122,6 @@ class Patron:
         (answer,) = await around.visit([self._visit("POST", "/api/v2/requests", {"request": request})])
         made = _json(answer)
         self.memory.ticket = int(made["request"]["id"]) if made else -1
-
-    async def _read(self, around: Surroundings) -> Thread:
-        path = f"/api/v2/requests/{self.memory.ticket}"
-        shown, listed = await around.visit([self._visit("GET", path), self._visit("GET", f"{path}/comments")])
-        request, comments = _json(shown), _json(listed)
-        return read_thread(request["request"] if request else None, comments["comments"] if comments else ())
 
     def _remember_ending(self) -> None:
         if self._thread.status not in _ENDED:
@@ -176,9 +183,14 @@ class Approver:
         self._dealt_with = 0
         self._call: Message | None = None
 
-    async def look(self, around: Surroundings) -> int | None:
-        listed = await around.visit([self._visit("GET", f"/api/v2/tickets/{self.colleague.ticket}/comments")])
-        told = _json(listed[0])
+    def visits(self) -> list[Visit]:
+        return [self._visit("GET", f"/api/v2/tickets/{self.colleague.ticket}/comments")]
+
+    def wonders(self) -> Sequence[Asked]:
+        return ()
+
+    def look(self, answers: Sequence[Mapping[str, Any]], *, is_so: bool) -> int | None:  # noqa: ARG002 - they only read
+        told = _json(answers[0])
         notes = [one for one in (told["comments"] if told else ()) if not one["public"]]
         calls = [one for one in messages_of(notes) if one.id > self._dealt_with and self._calls(one)]
         self._call = calls[-1] if calls and self.decided_ms is None else None
@@ -203,6 +215,12 @@ class Approver:
 
     def _visit(self, method: str, path: str, body: dict[str, Any] | None = None) -> Visit:
         return {"user": self.colleague.user, "actor": "colleague", "method": method, "path": path, "body": body}
+
+
+def _read(answers: Sequence[Mapping[str, Any]]) -> Thread:
+    """A request and its comments, as their requester was shown them."""
+    request, comments = map(_json, answers) if answers else (None, None)
+    return read_thread(request["request"] if request else None, comments["comments"] if comments else ())
 
 
 def _json(answer: Mapping[str, Any]) -> dict[str, Any] | None:

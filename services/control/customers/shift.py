@@ -1,7 +1,10 @@
 """Shift: the people of one episode, and time that passes among them: whatever falls due happens in its order."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
 
 from fixtures.tasks.family import Asked, Instance
 from services.control.customers.mind import HOUR_MS
@@ -49,8 +52,8 @@ class Shift:
                 }
 
     async def outcomes(self, live: Live) -> list[Outcome]:
-        around = _Around(live)
-        return [await patron.outcome(around) for patron in self.patrons]
+        views = await _Around(live).views(self.patrons)
+        return [patron.outcome(shown, is_so=held) for patron, (shown, held) in zip(self.patrons, views, strict=True)]
 
     def decisions(self) -> list[Decision]:
         return [Decision(one.colleague, one.decided_ms) for one in self._approvers]
@@ -59,7 +62,11 @@ class Shift:
         """Whoever is due first. While no product has changed, nobody changes their mind."""
         revisions = {name: int(one["revision"]) for name, one in states.items()}
         if revisions != self._looked_at:
-            looked = [(await person.look(around), person) for person in self._people]
+            views = await around.views(self._people)
+            looked = [
+                (person.look(shown, is_so=held), person)
+                for person, (shown, held) in zip(self._people, views, strict=True)
+            ]
             self._due = [(at, person) for at, person in looked if at is not None]
             self._looked_at = revisions
         return min(self._due, key=lambda turn: turn[0], default=None)
@@ -76,12 +83,35 @@ class _Around:
         answers: list[Mapping[str, Any]] = said["answers"]
         return answers
 
-    async def is_so(self, asked: Sequence[Asked]) -> bool:
-        by_product: dict[str, list[dict[str, Any]]] = {}
+    async def views(self, people: Sequence[Person]) -> list[tuple[list[Mapping[str, Any]], bool]]:
+        """What each of them is shown, and whether what they wonder about is so; asked for all of them at once."""
+        visits = [person.visits() for person in people]
+        shown = iter(await self.visit([one for some in visits for one in some]) if any(visits) else ())
+        held = await self._held(dict.fromkeys(_Question.of(one) for person in people for one in person.wonders()))
+        return [
+            (list(islice(shown, len(some))), all(held[_Question.of(one)] for one in person.wonders()))
+            for person, some in zip(people, visits, strict=True)
+        ]
+
+    async def _held(self, asked: Iterable["_Question"]) -> dict["_Question", bool]:
+        held: dict[_Question, bool] = {}
+        by_product: dict[str, list[_Question]] = {}
         for one in asked:
-            by_product.setdefault(one.product, []).append({"name": one.check, "arguments": dict(one.arguments)})
-        for product, checks in by_product.items():
+            by_product.setdefault(one.product, []).append(one)
+        for product, questions in by_product.items():
+            checks = [{"name": one.check, "arguments": orjson.loads(one.arguments)} for one in questions]
             said = await self._live.tell(product, "/ask", {"checks": checks})
-            if not all(found["held"] for found in said["findings"]):
-                return False
-        return True
+            held |= {one: found["held"] for one, found in zip(questions, said["findings"], strict=True)}
+        return held
+
+
+class _Question(NamedTuple):
+    """A question to a product, as something that is the same wherever it is asked."""
+
+    product: str
+    check: str
+    arguments: bytes
+
+    @classmethod
+    def of(cls, asked: Asked) -> "_Question":
+        return cls(asked.product, asked.check, orjson.dumps(dict(asked.arguments)))
