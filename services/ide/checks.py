@@ -23,7 +23,7 @@ _COMMENTS = Statement(sa.select(comments).order_by(comments.c.id))
 _REVIEWS = Statement(sa.select(reviews).order_by(reviews.c.id))
 _GREEN = r"(?i)\b(all )?(the )?tests? (all )?(pass|are green|succeed)|\d+ passed|\bgreen\b"
 _LINK = 0o120000
-_SEED = "seed of the hidden cases"
+_SEED, _FOUND = "seed of the hidden cases", "what they last found"
 _FILES = Statement(sa.select(files).order_by(files.c.id))
 # By tag; a flag that is not here leaves nothing.
 _CAPS = {
@@ -63,6 +63,14 @@ class HiddenCasesPass(Check):
     was_wrong: bool = True
 
     async def ask(self, world: World) -> Finding:
+        """Who waits for a fix asks often: while nothing was written and nothing run, the answer is the same."""
+        asked = (self, world.revision, len(workspace.of(world).commands))
+        if world.beside.get(_FOUND, (None, None))[0] != asked:
+            world.beside[_FOUND] = (asked, await self._found(world))
+        found: Finding = world.beside[_FOUND][1]
+        return found
+
+    async def _found(self, world: World) -> Finding:
         cases = await grader.draw(self.generator, _seed_of(world), self.count)
         subject = self._below(tree_entries(world, self._prefix, {}, template=False), world)
         start = self._below(_as_found(world, self._prefix))
