@@ -15,10 +15,16 @@ class Entrance:
     """Opens one episode after the other; `asked` is what they have in common."""
 
     def __init__(
-        self, asked: OpenRequest, products: tuple[str, ...], control_url: str | None = None, timeout: float = 30.0
+        self,
+        asked: OpenRequest,
+        products: tuple[str, ...],
+        control_url: str | None = None,
+        timeout: float = 30.0,
+        families: str = "",
     ) -> None:
         self.asked = asked
         self._products = products
+        self._families = families
         self._connection = Connection(Address.find(control_url), timeout=timeout)
         self._drawable: dict[Split, list[str]] = {}
         self.operations = self._discovered()
@@ -42,5 +48,5 @@ class Entrance:
             return asked
         if asked.split not in self._drawable:
             families = self._connection.run(self._connection.address.control.families())
-            self._drawable[asked.split] = eligible(families, self._products, asked.split)
+            self._drawable[asked.split] = eligible(families, self._products, asked.split, self._families)
         return asked.model_copy(update={"task": draw_task(self._drawable[asked.split], seed)})

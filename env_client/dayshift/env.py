@@ -60,6 +60,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     """One workplace, one episode at a time.
 
     task        a family's id; None draws one per reset from those of the products and the split
+    families    how the ids of those begin that are drawn from, such as "office/"
     split       "train", "validation" or "test"
     world       which world template: "standard", "small", "large"
     faults      which fault plan: "none", "rough", "storm", "lagging-search"
@@ -88,6 +89,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         longest_body: int = LONGEST_BODY,
         timeout: float = 30.0,
         menu: bool = False,
+        families: str = "",
     ) -> None:
         self.render_mode = render_mode
         self.episode: Episode | None = None
@@ -95,7 +97,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         self._recorder = recorder
         self._longest_body = longest_body
         asked = OpenRequest(task=task, split=split, world=world, faults=faults, menu=menu)
-        self._entrance = Entrance(asked, products, control_url, timeout)
+        self._entrance = Entrance(asked, products, control_url, timeout, families)
         self._calls = CallSpace(self._entrance.operations)
         self.action_space = self._calls
         self.observation_space = cast(gymnasium.Space[Observation], observation_space(longest_body))

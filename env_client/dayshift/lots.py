@@ -8,15 +8,18 @@ from dayshift.errors import Misuse
 from dayshift.wire import Families, Split
 
 
-def eligible(families: Families, products: tuple[str, ...], split: Split) -> list[str]:
-    """Families of this split that need nothing beyond these products (any, if none is named)."""
+def eligible(families: Families, products: tuple[str, ...], split: Split, beginning: str = "") -> list[str]:
+    """Those of this split that begin so and need nothing beyond these products (any, if none is named)."""
     found = [
         family.id
         for family in families.families
-        if split in family.split and (not products or set(family.products) <= set(products))
+        if split in family.split
+        and family.id.startswith(beginning)
+        and (not products or set(family.products) <= set(products))
     ]
     if not found:
-        raise Misuse(f"no task of the {split} split works with {', '.join(products) or 'these products'} alone")
+        called = f" {beginning}…" if beginning else ""
+        raise Misuse(f"no task{called} of the {split} split works with {', '.join(products) or 'these products'} alone")
     return sorted(found)
 
 

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 ENVIRONMENTS = {"Crm": ("crm",), "Desk": ("desk",), "Billing": ("billing",), "Ide": ("ide",), "Office": ()}
+# Without a task these draw only families whose ids begin so; the others draw all that their products can serve.
+FAMILIES = {"Office": "office/"}
 # The two levels of a team; see dayshift.orchestrator.
 LEVELS = {"Orchestrator": "OrchestratorEnv", "Specialist": "SpecialistEnv"}
 
@@ -29,7 +31,7 @@ def _register() -> None:
                 env_id,
                 entry_point="dayshift.env:DayshiftEnv",
                 vector_entry_point="dayshift.vector:DayshiftVectorEnv",
-                kwargs={"products": products},
+                kwargs={"products": products, "families": FAMILIES.get(name, "")},
             )
     for name, kind in LEVELS.items():
         if (env_id := f"dayshift/{name}-v0") not in registry:

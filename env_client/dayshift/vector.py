@@ -46,6 +46,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         timeout: float = 30.0,
         connections: int = 64,
         render_mode: str | None = None,
+        families: str = "",
     ) -> None:
         self.num_envs = num_envs
         self.render_mode = render_mode
@@ -53,6 +54,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self.asked = OpenRequest(task=task, split=split, world=world, faults=faults)
         self._products = products
+        self._families = families
         self._on_fault = on_fault
         self._recorder = recorder
         self._longest_body = longest_body
@@ -140,7 +142,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
     async def _tasks(self, split: Split) -> list[str]:
         if split not in self._drawable:
             families = await self._connection.run(self._connection.address.control.families())
-            self._drawable[split] = eligible(families, self._products, split)
+            self._drawable[split] = eligible(families, self._products, split, self._families)
         return self._drawable[split]
 
     async def _move(self, seat: "_Seat", action: object) -> Turn:
