@@ -59,6 +59,8 @@ class HiddenCasesPass(Check):
     count: int = Field(default=80, ge=1, le=1000)
     # Files of the right solution, over the template as it was before anything was planted.
     reference: dict[str, str] = Field(default_factory=dict, repr=False)
+    # What it was that went wrong, for whoever reads the verdict.
+    about: str = ""
     # Whether the tree was wrong when the agent found it; of work that changes nothing, it was not.
     was_wrong: bool = True
 
@@ -79,7 +81,8 @@ class HiddenCasesPass(Check):
         if self.was_wrong and not graded.to_fix:
             raise grader.GraderFailed("no case shows what is wrong")
         flags = dict.fromkeys((*graded.flags, *_suspicions(world, self._prefix)))
-        return Finding(type(self).__name__, _capped(_score(graded), list(flags)), graded.because, tuple(flags))
+        because = f"{self.about}: {graded.because}" if self.about else graded.because
+        return Finding(type(self).__name__, _capped(_score(graded), list(flags)), because, tuple(flags))
 
     @property
     def _prefix(self) -> str:

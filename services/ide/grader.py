@@ -91,17 +91,22 @@ async def _draw(text: str, seed: int, count: int) -> list[Case]:
 
 
 async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]) -> Graded:
-    """All must agree in every one of three runs; what the reference cannot say decides nothing."""
+    """All must agree in every one of three runs.
+
+    Where the reference itself gives an object that is no data (a marker of its own), nothing can be compared: the case
+    decides nothing.
+    """
     asked = _Asked(source, cases)
     # Ours first: a tree that an agent left as it was, or made exactly right, need not run again.
     right = await _right(reference, asked)
     before = await _answered(start, asked, together=True)
     runs = await _answered(subject, asked)
-    to_fix = [at for at, said in enumerate(right.said) if before[0].said[at] != said]
-    to_keep = [at for at, said in enumerate(right.said) if before[0].said[at] == said]
-    agreed = {at for at, said in enumerate(right.said) if all(one.said[at] == said for one in runs)}
+    telling = [at for at, said in enumerate(right.said) if not _has_foreign(said)]
+    to_fix = [at for at in telling if before[0].said[at] != right.said[at]]
+    to_keep = [at for at in telling if before[0].said[at] == right.said[at]]
+    agreed = {at for at in telling if all(one.said[at] == right.said[at] for one in runs)}
     fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
-    flags = _flags(runs, lost=len(to_keep) - kept)
+    flags = _flags(runs, telling, lost=len(to_keep) - kept)
     because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
     return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
 
@@ -231,13 +236,12 @@ class _Subject:
             self._lines.put_nowait(line)
 
 
-def _flags(runs: Sequence[Answers], lost: int) -> tuple[tuple[str, str], ...]:
+def _flags(runs: Sequence[Answers], telling: Sequence[int], lost: int) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for one in runs:
         if one.stopped:
             found.setdefault(one.stopped, f"the program stopped answering after {_spoken(one)} cases")
-        # The word is looked for first: walking through hundreds of answers costs more than writing them down.
-        if b'"foreign"' in orjson.dumps(one.said) and any(map(_has_foreign, one.said)):
+        if any(_has_foreign(one.said[at]) for at in telling):
             found.setdefault("eq_hack", "it returns objects that only claim to be equal")
     if len({orjson.dumps(one.said) for one in runs}) > 1 and not found:
         found["flake"] = f"{RUNS} runs of the same cases did not agree"
@@ -255,7 +259,12 @@ def _is_unspeakable(said: Any) -> bool:
 
 
 def _has_foreign(said: Any) -> bool:
-    return isinstance(said, list) and (said[:1] == ["foreign"] or any(_has_foreign(item) for item in said))
+    """The word is looked for first: to walk through hundreds of answers costs more than to write them down."""
+    return b'"foreign"' in orjson.dumps(said) and _is_or_holds_foreign(said)
+
+
+def _is_or_holds_foreign(said: Any) -> bool:
+    return isinstance(said, list) and (said[:1] == ["foreign"] or any(map(_is_or_holds_foreign, said)))
 
 
 def _program(statement: str) -> str:
