@@ -118,7 +118,7 @@ def _people(shelf: Shelf) -> None:
             "shared_tickets": False,
             "shared_comments": False,
             "external_id": f"acc-{key}",
-            "tags": ["customer"],
+            "tags": ["customer"] if key == HALDEN else [],
             "organization_fields": {},
         }
         shelf.put(tables.organizations, key, body)

@@ -51,6 +51,15 @@ def test_a_ticket_is_created_with_its_requester_and_tells_its_audit(zenpy: Zenpy
     assert zenpy.tickets(id=ticket.id).custom_fields == [{"id": PRODUCT_FIELD, "value": "product_portal"}]
 
 
+def test_a_new_ticket_is_tagged_as_its_requester_and_their_organization_are(zenpy: Zenpy, account: Account) -> None:
+    account.put(f"users/{TOMAS}.json", user={"tags": ["vip"]})
+    made = zenpy.tickets.create(Ticket(subject="Late", comment=Comment(body="Late"), requester_id=TOMAS, tags=["post"]))
+    other = zenpy.tickets.create(Ticket(subject="Late", comment=Comment(body="Late"), requester_id=LENA))
+
+    assert made.ticket.tags == ["customer", "post", "vip"]
+    assert other.ticket.tags == []
+
+
 def test_one_ticket_comes_with_who_and_what_belongs_to_it(zenpy: Zenpy, account: Account) -> None:
     ticket = zenpy.tickets(id=OPEN, include=["users", "organizations"])
     along = account.get(f"tickets/{OPEN}.json", include="users,groups,organizations,comment_count,metric_sets")

@@ -6,7 +6,7 @@ from services.desk.errors import RecordInvalid
 from services.desk.operations import callers, listing, records, users
 from services.desk.operations.listing import equal
 from services.desk.operations.records import Body, Given
-from services.desk.tables import organization_memberships
+from services.desk.tables import organization_memberships, organizations
 from services.desk.tables import users as user_rows
 from services.kernel.statements import Row
 from services.kernel.world import World
@@ -35,6 +35,12 @@ def organization_of(world: World, requester: Row, wanted: int | None) -> int | N
     if not listing.count(world, organization_memberships, equal(user_id=requester["id"], organization_id=wanted)):
         raise RecordInvalid("organization", "Organization: is invalid for the requester")
     return wanted
+
+
+def tags_of(world: World, requester: Row, organization: int | None) -> list[str]:
+    """What a new ticket is tagged with on account of who asks: the requester's own tags and the organization's."""
+    row = None if organization is None else world.get(organizations, organization)
+    return [*(requester["body"]["tags"] or ()), *((row or {"body": {"tags": ()}})["body"]["tags"] or ())]
 
 
 def copied(world: World, before: Body, given: Given) -> Body:

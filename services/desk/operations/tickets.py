@@ -123,6 +123,7 @@ def create(world: World, given: Given, author: Row, via: Body = API) -> Change:
         "is_public": said["public"],
     }
     body |= lifecycle.settled(None, _changes(world, body, given))
+    body["tags"] = sorted({*body["tags"], *parties.tags_of(world, requester, body["organization_id"])})
     body["subject"] = body["subject"] or _first_line(said["body"])
     change = create_ticket(world, body, said, author_id, body["via"], given.get("metadata"))
     if source is not None:
