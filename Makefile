@@ -90,6 +90,11 @@ escapes: $(READY) ## every escape from the sandbox, with 200 requests/s served b
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it
 	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers --import-mode=importlib -q"
 
+.PHONY: docs
+docs: $(READY) ## docs/ as a site in build/site, with a page for each product's API
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
+	@echo build/site/index.html
+
 .PHONY: lock
 lock: $(READY) ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --extra dev pyproject.toml -o requirements.lock
