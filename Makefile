@@ -32,7 +32,7 @@ up: worlds ## start every service here and print lines to paste; Ctrl-C stops al
 
 .PHONY: test
 test: $(READY) ## run the whole test suite against real parts
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: check
 check: $(READY) ## formatter, linter, types, import contracts
@@ -85,6 +85,10 @@ redteam: $(READY) ## the whole list: every cheat on every family, every honest c
 .PHONY: escapes
 escapes: $(READY) ## every escape from the sandbox, with 200 requests/s served beside it
 	@$(BIN)/python -m pytest tests/ide/test_isolation.py
+
+.PHONY: image
+image: ## build the image of all services
+	@if docker compose version >/dev/null 2>&1; then docker compose build control; else docker-compose build control; fi
 
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it

@@ -26,15 +26,15 @@ _CONTACTS = "/crm/v3/objects/contacts"
 
 # Below the range that the system itself draws from for outgoing connections. Every process of a test run has bases of
 # its own and hands out none twice in a row, for a port that was free a moment ago may be somebody's by now.
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2
-_BASES = cycle(range(20_000 + _WORKER * 6_000, 26_000 + _WORKER * 6_000, 30))
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
+_BASES = cycle(range(20_000 + _WORKER * 2_400, 22_400 + _WORKER * 2_400, 30))
 # Two runs at once begin at different places.
-next(islice(_BASES, os.getpid() % 200, None))
+next(islice(_BASES, os.getpid() % 80, None))
 
 
 def free_base() -> int:
     """A port with room above it for every service and its door."""
-    for base in islice(_BASES, 200):
+    for base in islice(_BASES, 80):
         if all(_is_free(base + offset) for offset in (*range(6), *range(11, 16))):
             return base
     raise RuntimeError("no free ports")
