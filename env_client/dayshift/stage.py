@@ -59,9 +59,10 @@ class Stage:
         longest_body: int = LONGEST_BODY,
         timeout: float = 30.0,
         turns: int = USUAL_TURNS,
+        families: str = "office/",
     ) -> None:
         asked = OpenRequest(task=task, split=split, world=world, faults=faults)
-        self._entrance = Entrance(asked, (), control_url, timeout)
+        self._entrance = Entrance(asked, (), control_url, timeout, families)
         self._on_fault = on_fault
         self._recorder = recorder
         self._turns = turns

@@ -1,5 +1,6 @@
 """Every example runs, as its first lines say, against one stack."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import dayshift
 import pytest
+from dayshift.aec import TeamEnv
 
 from tests.company import WORLD, small_company
 from tests.control.stack import TOKEN, Stack
@@ -67,6 +70,26 @@ def test_specialists_learn_first_and_then_their_orchestrator(stack: Stack, tmp_p
     assert set(learnt) == {"billing", "crm", "desk"}
     assert first < 0.5 < last
     assert (tmp_path / "team.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_team_is_given_work_that_spans_products_and_an_agent_for_each(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", TOKEN)
+    env = TeamEnv(world=WORLD, control_url=f"http://127.0.0.1:{stack.base}")
+    env.reset(seed=3)
+    task, products = env.infos["orchestrator"]["task"], set(env.agents[1:])
+    env.step(dayshift.call("ask_desk", request="Who are we?"))
+    for call in (dayshift.call("desk.users.me"), dayshift.call("crm.owners.list"), dayshift.call("report", text="Us.")):
+        assert env.agent_selection == "desk"
+        env.step(call)
+    heard = json.loads(env.observe("orchestrator")["body"])
+    env.close()
+
+    assert env.possible_agents == ["orchestrator", "billing", "crm", "desk", "ide"]
+    assert task.startswith("office/")
+    assert products >= {"billing", "crm", "desk"}
+    assert (heard["report"], heard["refused"]) == ("Us.", [{"operation": "crm.owners.list", "status": 0}])
 
 
 def test_no_example_is_left_out() -> None:
