@@ -11,15 +11,18 @@ supervisor._leave_out_what_cannot_run()
 from fixtures.tasks.registry import families
 print(*catalog.names())
 print(any(name.startswith("ide/") for name in families()))
+print(sum(name.startswith("office/") for name in families()), "office/fix-for-customer" in families())
 """
 
 
 def test_without_bubblewrap_the_others_are_served_and_what_is_missing_is_named() -> None:
     env = {**os.environ, "PATH": "/nonexistent"}
     ran = subprocess.run([sys.executable, "-c", _ASKED], env=env, capture_output=True, text=True, check=True)
-    names, has_families = ran.stdout.splitlines()
+    names, has_families, of_the_office = ran.stdout.splitlines()
 
     assert "dayshift: ide is left out: bwrap is not installed: apt-get install bubblewrap" in ran.stderr
     assert "crm" in names.split()
     assert "ide" not in names.split()
     assert has_families == "False"
+    # What spans products goes with the one it needs; the rest of the office stays.
+    assert of_the_office == "7 False"
