@@ -15,7 +15,8 @@ from services.handbook.api_pages import api_page
 from services.kernel import catalog
 
 _ROOT = Path(__file__).resolve().parents[2]
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^):#\s]*)(#[^)\s]*)?\)")
+# Code comes first: what looks like a link in it is none.
+_LINK = re.compile(r"```.*?```|`[^`\n]*`(?!\])|(!?)\[([^\]]*)\]\(([^):#\s]*)(#[^)\s]*)?\)", re.DOTALL)
 # Pages that lie elsewhere in the repository, by the place they have on the site.
 _ELSEWHERE = {
     "index.md": "README.md",
@@ -40,7 +41,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _turned(link: re.Match[str], source: str, here: str) -> str:
-    picture, label, target, anchor = link[1], link[2], link[3], link[4] or ""
+    picture, label, target, anchor = link[1] or "", link[2], link[3], link[4] or ""
     if not target or here.startswith("api/"):
         return link[0]
     place = _place(posixpath.normpath(posixpath.join(posixpath.dirname(source), target)))
