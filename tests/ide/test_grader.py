@@ -159,6 +159,24 @@ def test_a_tree_that_answered_three_times_alike_is_not_asked_again_and_a_flake_a
     assert asyncio.run(taken()) == [(1, 1), (0, 5), (0, 9), (1, 10)]
 
 
+def test_a_marker_of_the_references_own_decides_nothing_and_only_an_agents_is_a_cheat() -> None:
+    marked = b"class Missing:\n    pass\n\n\nMISSING = Missing()\n\n\ndef f():\n    return 1\n\n\ndef g():\n    return MISSING\n"
+    cheat = marked.replace(b"return 1", b"return MISSING")
+    right, hacked = {"src/m.py": marked}, {"src/m.py": cheat}
+    cases = [[{"call": f"m:{name}", "args": [], "kwargs": {}}] for name in ("f", "g")]
+
+    async def graded() -> list[grader.Graded]:
+        await workshop.start()
+        found = [await grader.grade(subject, right, right, "src", cases) for subject in (right, hacked)]
+        await workshop.stop()
+        return found
+
+    honest, dishonest = asyncio.run(graded())
+
+    assert (honest.to_keep, honest.kept, honest.flags) == (1, 1, ())
+    assert [tag for tag, _ in dishonest.flags] == ["eq_hack"]
+
+
 def test_quality_checks_see_what_got_worse(broken: Opened) -> None:
     write(
         broken,
