@@ -226,6 +226,7 @@ object_types = sa.Table(
 )
 
 # SQLite keeps the search index itself: no write can forget it, and a rollback takes it along.
+# What leaves it is named by its whole key: by name and value alone it would be sought among all who share them.
 _INDEX_OF_VALUES = (
     """CREATE TABLE property_values (
         kind TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL, object_id INTEGER NOT NULL,
@@ -237,14 +238,14 @@ _INDEX_OF_VALUES = (
         SELECT new.kind, key, value ->> 0, new.id, value ->> 1, value ->> 2, value ->> 3
         FROM json_each(new.indexed); END""",
     """CREATE TRIGGER objects_reindexed AFTER UPDATE OF reindexed ON objects WHEN new.reindexed IS NOT NULL BEGIN
-        DELETE FROM property_values WHERE (kind, name, folded, object_id) IN (
-            SELECT old.kind, key, value, old.id FROM json_each(new.reindexed, '$[0]'));
+        DELETE FROM property_values WHERE kind = old.kind AND object_id = old.id AND (name, folded) IN (
+            SELECT key, value FROM json_each(new.reindexed, '$[0]'));
         INSERT INTO property_values (kind, name, folded, object_id, number, words, exact)
             SELECT new.kind, key, value ->> 0, new.id, value ->> 1, value ->> 2, value ->> 3
             FROM json_each(new.reindexed, '$[1]'); END""",
     """CREATE TRIGGER objects_unindexed AFTER DELETE ON objects BEGIN
-        DELETE FROM property_values WHERE (kind, name, folded, object_id) IN (
-            SELECT old.kind, key, value ->> 0, old.id FROM json_each(old.indexed)); END""",
+        DELETE FROM property_values WHERE kind = old.kind AND object_id = old.id AND (name, folded) IN (
+            SELECT key, value ->> 0 FROM json_each(old.indexed)); END""",
 )
 _INDEX_OF_TEXTS = (
     """CREATE VIRTUAL TABLE object_texts USING fts5(kind, searchable, content='objects', content_rowid='id',
