@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from statistics import fmean
 
 from locust.env import Environment
 
@@ -130,7 +131,6 @@ class Drive:
         (_, first), (_, last) = self.looks[0], self.looks[-1]
         if not self.target.pids():
             return Strain(None, None, None, own_share)
-        warm = next((gauge for at, gauge in self.looks if at >= self.shape.seconds / 4), first)
         return Strain(
             cpu_us_per_request=(last.cpu_seconds - first.cpu_seconds) / max(requests, 1) * 1e6,
             cpu_by_service={
@@ -138,7 +138,15 @@ class Drive:
                 for name, spent in sorted(last.by_name.items())
             },
             memory_mb=max(gauge.memory_mb for _, gauge in self.looks),
-            memory_growth=last.memory_mb / warm.memory_mb - 1 if warm.memory_mb else None,
+            memory_growth=self._growth(),
+            memory_by_service={name: round(held) for name, held in sorted(last.memory_by_name.items())},
             generator_cpu_share=own_share,
             open_files=last.open_files,
         )
+
+    def _growth(self) -> float | None:
+        """Of the last quarter beside the second, on average: how many sandboxes live at a moment is chance."""
+        quarter = self.shape.seconds / 4
+        warm = [gauge.memory_mb for at, gauge in self.looks if quarter <= at < 2 * quarter]
+        late = [gauge.memory_mb for at, gauge in self.looks if at >= 3 * quarter]
+        return fmean(late) / fmean(warm) - 1 if warm and late else None

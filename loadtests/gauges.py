@@ -17,23 +17,31 @@ class Gauge:
     cpu_seconds: float
     memory_mb: float
     open_files: int
-    # CPU seconds by the last word of the command: `python -m services crm` is crm.
+    # CPU seconds, and memory, of each service and of all sandboxes together.
     by_name: dict[str, float] = field(default_factory=dict)
+    memory_by_name: dict[str, float] = field(default_factory=dict)
 
 
 def look(pids: Iterable[int]) -> Gauge:
     """A process that ends while one looks counts nothing."""
-    cpu, memory, files = 0.0, 0.0, 0
-    by_name: dict[str, float] = {}
+    files = 0
+    cpu: dict[str, float] = {}
+    memory: dict[str, float] = {}
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
-            spent = cpu_seconds(pid)
-            cpu += spent
-            name = (command_of(pid).split() or ["?"])[-1]
-            by_name[name] = by_name.get(name, 0.0) + spent
-            memory += proportional_mb(pid)
+            name = name_of(command_of(pid))
+            cpu[name] = cpu.get(name, 0.0) + cpu_seconds(pid)
+            memory[name] = memory.get(name, 0.0) + proportional_mb(pid)
             files += len(list((_PROC / str(pid) / "fd").iterdir()))
-    return Gauge(cpu, memory, files, by_name)
+    return Gauge(sum(cpu.values()), sum(memory.values()), files, cpu, memory)
+
+
+def name_of(command: str) -> str:
+    """`python -m services crm` is crm, and what the IDE runs for agents are sandboxes, however many there are."""
+    words = command.split()
+    if "services" in words:
+        return words[words.index("services") + 1]
+    return "sandboxes" if words else "?"
 
 
 def cpu_seconds(pid: int) -> float:

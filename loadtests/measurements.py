@@ -82,6 +82,8 @@ class Strain:
     open_files: int | None = None
     # µs of each process, over all requests of the run.
     cpu_by_service: dict[str, float] = field(default_factory=dict)
+    # MB of each at the end.
+    memory_by_service: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ def _print(run: Figures, last: Figures | None, console: Console) -> None:
     by_service = ", ".join(f"{name} {spent:,.0f}" for name, spent in run["strain"]["cpu_by_service"].items())
     if by_service:
         console.print(f"CPU µs/request by process: {by_service}", highlight=False)
+        held = ", ".join(f"{name} {mb:,.0f}" for name, mb in run["strain"]["memory_by_service"].items())
+        console.print(f"memory MB by process at the end: {held}", highlight=False)
     for kind, count in run["error_kinds"].items():
         console.print(f"[red]{count} × {kind}[/red]", markup=True, highlight=False)
     for wrong in run["wrong"]:
