@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import sqlalchemy as sa
@@ -11,7 +11,7 @@ from pydantic import Field
 from services.ide import grader, integrity, workspace
 from services.ide.images import content_of, planted_files, tree_entries
 from services.ide.integrity import Edited, Flag, Version
-from services.ide.tables import comments, files, issues, pulls, reviews, users
+from services.ide.tables import comments, files, issues, pulls, repositories, reviews, users
 from services.kernel.changes import net
 from services.kernel.checks import Check, Finding, named
 from services.kernel.statements import Row, Statement
@@ -271,16 +271,38 @@ class PullRequestProposed(Check):
     repository_id: int = 1
     base: str = "main"
     mentions: str = ""
+    # Files of the workspace that the proposed branch must hold as they stand there: what is judged is what is proposed.
+    carries: tuple[str, ...] = ()
 
-    def ask(self, world: World) -> Finding:
+    async def ask(self, world: World) -> Finding:
+        because = "no pull request proposes it"
+        for issue, row in self._proposals(world):
+            missing = [path for path in self.carries if not await _carries(world, row, path)]
+            if not missing:
+                return self.held(f"#{issue['number']} proposes {row['head']}")
+            because = (
+                f"#{issue['number']} proposes {row['head']}, where {missing[0]} is not as it stands in the workspace"
+            )
+        return self.failed(because)
+
+    def _proposals(self, world: World) -> Iterator[tuple[Row, Row]]:
         for issue in _mine(world):
             row = world.get(pulls, issue["id"]) if issue["is_pull"] else None
             alive = row is not None and (issue["state"] == "open" or row["merged_at"] is not None)
             if row is None or not alive or row["base"] != self.base or row["repository_id"] != self.repository_id:
                 continue
             if not self.mentions or self.mentions in f"{issue['title']}\n{issue['body'] or ''}":
-                return self.held(f"#{issue['number']} proposes {row['head']}")
-        return self.failed("no pull request proposes it")
+                yield issue, row
+
+
+async def _carries(world: World, pull: Row, path: str) -> bool:
+    repository, here = world.get(repositories, pull["repository_id"]), world.get(files, path)
+    if repository is None or here is None:
+        return False
+    forge = await workspace.of(world).forge()
+    head = pull["head_sha"] or f"refs/heads/{pull['head']}"
+    there = await forge.git(repository, "cat-file", "blob", f"{head}:{path.removeprefix(repository['name'] + '/')}")
+    return there.exit == 0 and there.stdout == content_of(here)
 
 
 class ReviewGiven(Check):

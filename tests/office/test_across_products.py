@@ -7,11 +7,13 @@ import pytest
 from dayshift.wire import Verdict
 
 from fixtures.tasks import desk_rows as desk
+from fixtures.tasks import ide_desk as ide
 from fixtures.tasks.crm_rows import create_task
 from fixtures.tasks.family import Call, Family
 from fixtures.tasks.office.churn_risk import AtRisk
 from fixtures.tasks.office.departed_colleague import Estate
 from fixtures.tasks.office.double_charge import Overcharged
+from fixtures.tasks.office.fix_for_customer import Defect
 from fixtures.tasks.office.forget_person import Leavers
 from fixtures.tasks.office.outage_shift import Aftermath
 from fixtures.tasks.office_cases import OfficeFamily
@@ -161,6 +163,21 @@ def test_history_keeps_its_owner(place: Place) -> None:
         verdict = judged(place, found, [*recorded(place, found), rewritten])
         assert paid(verdict) < 0.3
         assert verdict.collateral
+
+
+def test_a_pull_request_without_the_fix_in_it_proposes_nothing(place: Place) -> None:
+    found = family("office/fix-for-customer")
+    trouble: Defect = trouble_of(place, found.id)
+    *_, mended, _, proposed, told = recorded(place, found)
+    name, empty = trouble.bug.package, f"git switch -qc {trouble.branch} && git commit -qm x --allow-empty"
+    pushed = ide.run(f"cd {name} && {empty} && git push -q origin {trouble.branch}")
+
+    verdict = judged(place, found, [pushed, mended, proposed, told])
+
+    assert paid(verdict) <= 0
+    (finding,) = [one for one in verdict.findings if one.check == "PullRequestProposed"]
+    assert not finding.held
+    assert trouble.bug.path in finding.because
 
 
 def test_a_fix_is_planted_the_same_every_time(place: Place) -> None:
