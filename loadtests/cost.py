@@ -50,7 +50,8 @@ def _by_episodes(target: Target, asked: argparse.Namespace, table: Table) -> lis
     )
     for summary, which in ((one, "1"), (many, str(_MANY))):
         split = ", ".join(f"{name} {spent:,.0f}" for name, spent in summary.strain.cpu_by_service.items())
-        table.add_row(f"  of these at {which}", split, "", "", "", "")
+        held = ", ".join(f"{name} {mb:,.0f}" for name, mb in summary.strain.memory_by_service.items())
+        table.add_row(f"  of these at {which}", split, "", "", held, "")
     missed = []
     if full > _MOST_BY_EPISODES * base:
         missed.append(f"a request at {_MANY} open episodes costs {full / base:.2f} times one at 1")
@@ -62,8 +63,9 @@ def _by_episodes(target: Target, asked: argparse.Namespace, table: Table) -> lis
 
 
 def _driven(target: Target, asked: argparse.Namespace, *, episodes: int, users: int) -> Summary:
-    post = Post(target.url, target.token, (None,), asked.world)
-    drive = Drive(target, constant(_QPS, asked.seconds), users=users, episodes=episodes, world=asked.world)
+    post = Post(target.url, target.token, (None,), asked.world, asked.product)
+    shape = constant(_QPS, asked.seconds)
+    drive = Drive(target, shape, users=users, episodes=episodes, world=asked.world, product=asked.product)
     return drive.run(birth=lambda number: endless(post, number), warm_calls=_WARM_CALLS)
 
 
