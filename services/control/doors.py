@@ -1,6 +1,7 @@
 """The harness's doors of the products, seen from control: one keep-alive connection pool per door."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,10 @@ _IDLE_KEPT = 64
 # Servers close idle connections after 5 s: an older one is likely dead, and finding out costs a round trip.
 _FRESH_SECONDS = 4.0
 _LONGEST_HEAD = 1 << 16
+# A machine that is there takes a connection at once, however busy its programs are.
+_CONNECT_SECONDS = 5.0
+# A container that was removed says no goodbye: its kernel's silence, unlike a program's, means that it is gone.
+_SIGNS_OF_LIFE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 4, "TCP_USER_TIMEOUT": 11_000}
 
 
 class Unreachable(Exception):
@@ -113,9 +118,11 @@ class Door:
 
     async def _connected(self) -> _Wire:
         try:
-            reader, writer = await asyncio.open_connection(self._host, self._port, limit=_LONGEST_HEAD)
-        except OSError as error:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                reader, writer = await asyncio.open_connection(self._host, self._port, limit=_LONGEST_HEAD)
+        except (OSError, TimeoutError) as error:
             raise Unreachable(f"nobody listens at {self.url}") from error
+        _watch_peer(writer.get_extra_info("socket"))
         return _Wire(reader, writer)
 
     def _kept(self) -> _Wire | None:
@@ -126,6 +133,14 @@ class Door:
                 return wire
             wire.close()
         return None
+
+
+def _watch_peer(connected: socket.socket) -> None:
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _SIGNS_OF_LIFE.items():
+        # Not every system has all of them.
+        if hasattr(socket, name):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _decoded(answer: bytes) -> Any:
