@@ -186,8 +186,8 @@ def _equals(promise: str, verdict: Verdict, wanted: float) -> Kept:
 
 
 def _counts(total: int) -> list[int]:
-    """All there are, or those at the quarters."""
-    return list(range(1, total)) if total <= 6 else sorted({total * quarter // 4 for quarter in (1, 2, 3)})
+    """All there are, or those at the quarters: every part is an episode with days of waiting in it."""
+    return list(range(1, total)) if total <= 4 else sorted({total * quarter // 4 for quarter in (1, 2, 3)})
 
 
 def _middle_rungs(trial: Trial, stray: float) -> list[float]:
