@@ -27,6 +27,16 @@ def test_saving_what_is_there_already_records_nothing(world: World) -> None:
     assert world.revision == 0
 
 
+@pytest.mark.parametrize("other", [True, 1.0], ids=["true", "1.0"])
+def test_what_only_python_takes_for_the_same_is_written(world: World, other: object) -> None:
+    world.save(shelves, {"id": 3, "label": "shelf 3", "contents": {"jars": 1, "lids": 2}}, "shelf.updated")
+    world.save(shelves, {"id": 3, "label": "shelf 3", "contents": {"lids": 2, "jars": other}}, "shelf.updated")
+    world.save(shelves, {"id": 3, "label": "shelf 3", "contents": {"jars": other, "lids": 2}}, "the keys turned round")
+
+    assert type(world.get(shelves, 3)["contents"]["jars"]) is type(other)
+    assert world.revision == 2
+
+
 def test_a_save_records_before_and_after(world: World) -> None:
     world.save(shelves, {"id": 3, "label": "jam", "contents": {"jars": 9}}, "shelf.updated")
 
