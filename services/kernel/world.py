@@ -225,5 +225,5 @@ class World:
 
 
 def _documents(plan: TablePlan, row: Row) -> bytes:
-    """For rows that Python calls equal: to it 1, 1.0 and true are one, and whoever reads the JSON can tell them apart."""
+    """For rows that Python calls equal: to it 1, 1.0 and true are one, and a reader of the JSON tells them apart."""
     return orjson.dumps([row[column] for column, _ in plan.json], option=orjson.OPT_SORT_KEYS)
