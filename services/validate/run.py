@@ -24,19 +24,8 @@ from services.validate.promises import Kept, Trial, chance_reward, task_of, trie
 from services.validate.summary import Summary, show
 
 _ROOT = Path(__file__).resolve().parents[2]
-# What a result depends on beside the worlds.
-_SOURCES = (
-    "fixtures/customers",
-    "fixtures/tasks",
-    "services/control",
-    "services/kernel",
-    "services/validate",
-    "services/billing",
-    "services/crm",
-    "services/desk",
-    "services/ide",
-    "fixtures/codebase",
-)
+# What a result depends on beside the worlds: rather too much than too little.
+_SOURCES = ("env_client/dayshift", "fixtures", "services")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +167,18 @@ def _key(plan: Plan) -> str:
     digest = hashlib.sha256()
     for product in _products(plan.chosen):
         digest.update(_world(plan.var, product, plan.world).read_bytes())
-    for source in _SOURCES:
-        for path in sorted((_ROOT / source).rglob("*.py")):
-            digest.update(path.read_bytes())
+    digest.update(print_of_sources(_ROOT))
     return digest.hexdigest()[:16]
+
+
+def print_of_sources(root: Path) -> bytes:
+    """Every file counts, whatever its kind: tasks, customers and action spaces are told in JSON."""
+    digest = hashlib.sha256()
+    for path in sorted(path for source in _SOURCES for path in (root / source).rglob("*") if path.is_file()):
+        if "__pycache__" not in path.parts:
+            digest.update(f"{path.relative_to(root)} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.digest()
 
 
 def _products(chosen: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from services.validate.attempt import Place, Stuck
 from services.validate.household import Household
 from services.validate.moves import moves_in
 from services.validate.promises import Trial, tried
-from services.validate.run import plan_for, validate
+from services.validate.run import plan_for, print_of_sources, validate
 from tests.company import small_company
 
 TASK = "crm/correct-contact"
@@ -126,6 +126,20 @@ def test_one_command_validates_writes_a_page_and_resumes(company: Path) -> None:
     page = (company / "reports" / "validate.html").read_text()
     assert TASK in page
     assert "1 of 1 families pass" in page
+
+
+@pytest.mark.parametrize("changed", ["fixtures/customers/sayings.json", "services/crm/action_space.json"])
+def test_a_result_counts_no_longer_when_anything_has_changed_that_decides_it(tmp_path: Path, changed: str) -> None:
+    (tmp_path / changed).parent.mkdir(parents=True)
+    (tmp_path / changed).write_text("{}")
+    before = print_of_sources(tmp_path)
+    (tmp_path / "services" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "services" / "__pycache__" / "run.pyc").write_bytes(b"compiled")
+    unchanged = print_of_sources(tmp_path)
+    (tmp_path / changed).write_text("[]")
+
+    assert unchanged == before
+    assert print_of_sources(tmp_path) != before
 
 
 def test_every_product_with_families_has_its_own_moves() -> None:
