@@ -1,5 +1,6 @@
 """What a task can ask of billing. Each looks at where the money is, not at what somebody wrote beside it."""
 
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -45,6 +46,9 @@ class ChargeRefunded(Check):
         if body is None or body["customer"] != self.customer:
             return self.failed(f"{self.charge} is no charge of {self.customer}")
         given = [one for one in listing.of(world, refunds, charge=self.charge) if one["status"] != "canceled"]
+        return replace(self._judged(world, body, given), names=tuple(one["id"] for one in given))
+
+    def _judged(self, world: World, body: Body, given: list[Body]) -> Finding:
         back = sum(_moved(world, one["id"], journal.REFUNDED) for one in given)
         if back != self.amount or body["amount_refunded"] != self.amount:
             return self.failed(f"{back} of {self.charge} went back, not {self.amount}")

@@ -30,6 +30,7 @@ from services.control.ledger import Ending, Ledger, Recorded
 from services.control.live import HOUR_MS, DoorFailed, HouseBroke, Live, Owner, broken_in, seen_by, steps_of
 from services.control.planting import Soil
 from services.control.problems import Conflict, Full, NotFound, NotNow
+from services.control.references import resolved
 from services.control.replicas import Replicas
 from services.control.together import all_or_first_error
 from services.control.verdicts import reckon
@@ -217,12 +218,12 @@ class Episodes:
         if instance is None:
             return entries.unjudged(live, FREE_PLAY, await live.close_quietly(), ours=False)
         questions: dict[str, Any] = {name: {"checks": [], "close": True} for name in live.owners}
-        for asked in instance.asked():
-            questions[asked.product]["checks"].append({"name": asked.check, "arguments": dict(asked.arguments)})
         try:
             if len(live.owners) > 1 or live.plot.settling_hours:
                 await live.pass_time(live.plot.settling_hours * HOUR_MS)
             outcomes = [] if live.shift is None else await live.shift.outcomes(live)
+            for asked in await resolved(live, instance.asked()):
+                questions[asked.product]["checks"].append({"name": asked.check, "arguments": dict(asked.arguments)})
             said = await live.tell_all("/verify", questions)
         except HouseBroke as broke:
             return entries.unjudged(live, str(broke), await live.close_quietly(), ours=True)

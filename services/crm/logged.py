@@ -28,6 +28,8 @@ class ActivityReads(Check):
     # First and last day by property, both included: any time of the day will do.
     days: dict[str, tuple[str, str]] = Field(default={})
     words: tuple[str, ...] = ()
+    # One of these must be named, where any are asked for; of none at all, none can be.
+    refers_to: tuple[str, ...] | None = None
     # A to-do that is done already is none.
     still_open: bool = False
 
@@ -47,6 +49,7 @@ class ActivityReads(Check):
             all(_is_same(held.get(name) or "", value) for name, value in self.values.items())
             and all(first <= (held.get(name) or "")[:10] <= last for name, (first, last) in self.days.items())
             and all(fold(word) in text for word in self.words)
+            and (self.refers_to is None or any(fold(one) in text for one in self.refers_to))
         )
 
 

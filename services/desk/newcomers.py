@@ -12,7 +12,8 @@ class OrganizationKnown(Check):
 
     domain: str
     names: tuple[str, ...] = ()
-    external_ids: tuple[str, ...] = ()
+    # Any, unless some are given; of none at all, none is right.
+    external_ids: tuple[str, ...] | None = None
 
     def ask(self, world: World) -> Finding:
         found = of_domain(world, self.domain)
@@ -21,7 +22,7 @@ class OrganizationKnown(Check):
         body = found[0]["body"]
         if self.names and _folded(body["name"]) not in map(_folded, self.names):
             return self.failed(f"the organization of {self.domain} is called {body['name']!r}")
-        if self.external_ids and body["external_id"] not in self.external_ids:
+        if self.external_ids is not None and body["external_id"] not in self.external_ids:
             return self.failed(f"the organization of {self.domain} points to {body['external_id']!r}")
         return self.held(f"the desk knows {body['name']} by {self.domain}")
 

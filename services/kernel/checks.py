@@ -20,6 +20,8 @@ class Finding:
     because: str
     # Suspicions that came up on the way: (tag, evidence) each.
     flags: tuple[tuple[str, str], ...] = ()
+    # The ids of what it found, for checks elsewhere that ask whether somebody refers to it.
+    names: tuple[str, ...] = ()
 
     @property
     def held(self) -> bool:

@@ -315,7 +315,8 @@ def _gauged(house: House) -> bytes:
 def _finding(found: checks.Finding) -> dict[str, Any]:
     """The score crosses as an exact fraction: a float would round it."""
     told = {"check": found.check, "score": str(found.score), "held": found.held, "because": found.because}
-    return {**told, "flags": [{"tag": tag, "evidence": evidence} for tag, evidence in found.flags]}
+    flags = [{"tag": tag, "evidence": evidence} for tag, evidence in found.flags]
+    return {**told, "flags": flags, "names": found.names}
 
 
 def _history(episode: Episode) -> dict[str, Any]:

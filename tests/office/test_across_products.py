@@ -15,6 +15,7 @@ from fixtures.tasks.office.departed_colleague import Estate
 from fixtures.tasks.office.double_charge import Overcharged
 from fixtures.tasks.office.fix_for_customer import Defect
 from fixtures.tasks.office.forget_person import Leavers
+from fixtures.tasks.office.onboard_customer import Signed
 from fixtures.tasks.office.outage_shift import Aftermath
 from fixtures.tasks.office_cases import OfficeFamily
 from fixtures.tasks.registry import families, family
@@ -43,6 +44,11 @@ def judged(place: Place, found: Family[Any], calls: Iterable[Call]) -> Verdict:
 def paid(verdict: Verdict) -> float:
     assert verdict.reward is not None
     return verdict.reward
+
+
+def is_held(verdict: Verdict, check: str) -> bool:
+    (found,) = [one for one in verdict.findings if one.check == check]
+    return found.held
 
 
 def recorded(place: Place, found: Family[Any]) -> list[Call]:
@@ -109,6 +115,35 @@ def test_a_note_on_a_company_of_a_similar_name_is_collateral(place: Place) -> No
 
     assert paid(verdict) < 0
     assert {one.product for one in verdict.collateral} == {"crm"}
+
+
+def test_a_note_on_a_refund_that_nobody_made_records_nothing(place: Place) -> None:
+    """Ids follow from a counter, the same in every episode of a world: whoever has seen one can name the next."""
+    found = family("office/double-charge")
+    refund, note = found.mends(trouble_of(place, found.id))  # type: ignore[attr-defined]  # what every family with customers has
+
+    guessed, made = (judged(place, found, calls) for calls in ([note], [refund, note]))
+
+    assert not is_held(guessed, "ActivityReads")
+    assert is_held(made, "ActivityReads")
+
+
+def test_an_organization_is_tied_to_the_customer_who_is_there_and_to_nobody_else(place: Place) -> None:
+    found = family("office/onboard-customer")
+    trouble: Signed = trouble_of(place, found.id)
+    customer, _, organization, *_ = found.menu(trouble)
+    gone = Call("billing.customers.delete", {"customer": trouble.customers[0]})
+    second = {**organization.arguments["organization"], "external_id": trouble.customers[1]}  # type: ignore[dict-item]  # a body
+    to_second = Call(organization.operation, {"organization": second})
+
+    def is_tied(*calls: Call) -> bool:
+        return is_held(judged(place, found, calls), "OrganizationKnown")
+
+    assert is_tied(customer, organization)
+    assert is_tied(customer, gone, customer, to_second), "begun anew, and tied to the one that stayed"
+    assert not is_tied(organization), "nobody was made"
+    assert not is_tied(customer, to_second), "the one after the one that was made"
+    assert not is_tied(customer, gone, customer, organization), "the one that is gone"
 
 
 def test_a_discount_for_an_account_that_only_asks_a_lot_is_harm(place: Place) -> None:
