@@ -66,11 +66,12 @@ class HiddenCasesPass(Check):
         return found
 
     async def _found(self, world: World) -> Finding:
-        cases = await grader.draw(self.generator, _seed_of(world), self.count)
         subject = self._below(tree_entries(world, self._prefix, {}, template=False), world)
         start = self._below(_as_found(world, self._prefix))
         right = self._below(tree_entries(world, self._prefix, self._overlay(), template=True))
-        graded = await grader.grade(subject, start, right, self.source, cases)
+        async with grader.Bench() as bench:
+            cases = await grader.draw(bench, self.generator, _seed_of(world), self.count)
+            graded = await grader.grade(bench, subject, start, right, self.source, cases)
         if self.was_wrong and not graded.to_fix:
             raise grader.GraderFailed("no case shows what is wrong")
         flags = dict.fromkeys((*graded.flags, *_suspicions(world, self._prefix)))

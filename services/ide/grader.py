@@ -6,50 +6,39 @@ Only answers leave it, as JSON with exact types, and only this process compares 
 
 import asyncio
 import hashlib
-import marshal
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
 
 import orjson
 
 from services.ide import workshop
-from services.ide.images import Image
-from services.ide.sandbox import Sandbox, SandboxLost
+from services.ide.memory import Remembered
+from services.ide.sandbox import Sandbox
+from services.ide.subjects import Answers, Case, Subject, Tree, lay_out, prepared, program
 from services.ide.system import HOME
 
 RUNS = 3
-_CASE_SECONDS = 5.0
 _RUN_SECONDS = 60.0
-_LONGEST_LINE = 16 << 20
 _TREE = f"{HOME}/tree"
-_PROGRAMS = f"{HOME}/programs"
-_REMEMBERED = 64
-Case = list[dict[str, Any]]
-Tree = Mapping[str, bytes]
 
 
-Value = TypeVar("Value")
-# By a digest of everything that decides them.
-_drawn: OrderedDict[str, list[Case]] = OrderedDict()
-_known: "OrderedDict[str, tuple[Answers, ...]]" = OrderedDict()
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a tree said, so many times alike, each time in a process of its own."""
+
+    answers: Answers
+    times: int
+
+
+# By a digest of everything that decides them; of a tree's answers some tens of kilobytes each.
+_drawn: Remembered[bytes] = Remembered(4 << 20, len)
+_known: Remembered[Known] = Remembered(4 << 20, lambda known: known.answers.size)
 
 
 class GraderFailed(RuntimeError):
     """The grader's own side broke: the episode cannot be scored, whoever's code it was."""
-
-
-@dataclass(slots=True)
-class Answers:
-    """What one run of a tree said to all cases; None where it said nothing."""
-
-    said: list[Any] = field(default_factory=list)
-    # Why it stopped speaking, as a flag's tag: early_exit, timeout, resource, tamper.
-    stopped: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +57,79 @@ class Graded:
         return self.fixed == self.to_fix and self.kept == self.to_keep and not self.flags
 
 
-async def draw(text: str, seed: int, count: int) -> list[Case]:
-    """Fresh cases; the generator's text runs in a sandbox of its own, too."""
+class Bench:
+    """The house's own side of a grading: one sandbox, if any is needed, for what is no agent's.
+
+    Only so many are at work at once as there are processors: more would be no faster, and everybody else slower.
+    """
+
+    def __init__(self) -> None:
+        self._sandbox: Sandbox | None = None
+        self._slots = workshop.current().own_work
+        self._laid = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.end()
+            self._sandbox = None
+            self._slots.release()
+
+    async def sandbox(self) -> Sandbox:
+        if self._sandbox is None:
+            await self._slots.acquire()
+            try:
+                self._sandbox = await prepared()
+            except BaseException:
+                self._slots.release()
+                raise
+        return self._sandbox
+
+    async def run(self, tree: Tree, asked: "_Asked", times: int) -> list[Answers]:
+        """So many fresh processes, unless one stops: what it said then decides."""
+        sandbox = await self.sandbox()
+        self._laid += 1
+        where = f"{_TREE}{self._laid}"
+        await lay_out(tree, sandbox, where)
+        runs: list[Answers] = []
+        while len(runs) < times and not (runs and runs[-1].stopped):
+            subject = Subject(sandbox, f"{where}/{asked.source}")
+            runs.append(await subject.answers(asked.cases, at_once=True))
+            subject.end()
+        return runs
+
+
+async def draw(bench: Bench, text: str, seed: int, count: int) -> list[Case]:
+    """Fresh cases; the generator's text runs in a sandbox, too."""
     key = _digest(text, seed, count)
     if key not in _drawn:
-        _remember(_drawn, key, await _draw(text, seed, count))
-    return _drawn[key]
-
-
-async def _draw(text: str, seed: int, count: int) -> list[Case]:
-    program = _program("from answering.cases import draw; draw()")
-    asked = orjson.dumps({"seed": seed, "count": count, "text": text})
-    sandbox = await _prepared()
-    try:
-        ran = await sandbox.run(["python3", "-I", "-c", program], seconds=_RUN_SECONDS, stdin=asked)
-    finally:
-        sandbox.end()
-    if ran.exit or not ran.stdout:
-        raise GraderFailed(f"no cases were drawn: {ran.complaint[-500:]}")
-    found: list[Case] = orjson.loads(ran.stdout)
+        sandbox = await bench.sandbox()
+        # Who waited for the bench may find it done: rollouts of one task come in groups.
+        if key not in _drawn:
+            _drawn[key] = await _draw(sandbox, text, seed, count)
+    found: list[Case] = orjson.loads(_drawn[key])
     return found
 
 
-async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]) -> Graded:
+async def _draw(sandbox: Sandbox, text: str, seed: int, count: int) -> bytes:
+    asked = orjson.dumps({"seed": seed, "count": count, "text": text})
+    drawing = program("from answering.cases import draw; draw()")
+    ran = await sandbox.run(drawing, seconds=_RUN_SECONDS, stdin=asked)
+    if ran.exit or not ran.stdout:
+        raise GraderFailed(f"no cases were drawn: {ran.complaint[-500:]}")
+    return ran.stdout
+
+
+async def grade(
+    bench: Bench, subject: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]
+) -> Graded:
     """All must agree in every one of three runs.
 
     Where the reference itself gives an object that is no data (a marker of its own), nothing can be compared: the case
@@ -98,12 +137,14 @@ async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases:
     """
     asked = _Asked(source, cases)
     # Ours first: a tree that an agent left as it was, or made exactly right, need not run again.
-    right = await _right(reference, asked)
-    before = await _answered(start, asked, together=True)
-    runs = await _answered(subject, asked)
+    right = await _right(bench, reference, asked)
+    # What was wrong before is known from one run; three are for whoever is judged by them.
+    before = (await _ours(bench, start, asked, RUNS if subject == start else 1))[0]
+    bench.clear()
+    runs = await _theirs(subject, asked)
     telling = [at for at, said in enumerate(right.said) if not _has_foreign(said)]
-    to_fix = [at for at in telling if before[0].said[at] != right.said[at]]
-    to_keep = [at for at in telling if before[0].said[at] == right.said[at]]
+    to_fix = [at for at in telling if before.said[at] != right.said[at]]
+    to_keep = [at for at in telling if before.said[at] == right.said[at]]
     agreed = {at for at in telling if all(one.said[at] == right.said[at] for one in runs)}
     fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
     flags = _flags(runs, telling, lost=len(to_keep) - kept)
@@ -111,42 +152,58 @@ async def grade(subject: Tree, start: Tree, reference: Tree, source: str, cases:
     return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
 
 
-async def _right(reference: Tree, asked: "_Asked") -> Answers:
-    right, *again = await _answered(reference, asked, together=True)
+async def _right(bench: Bench, reference: Tree, asked: "_Asked") -> Answers:
+    right, *again = await _ours(bench, reference, asked, RUNS)
     if right.stopped or any(one.said != right.said for one in again) or any(map(_is_unspeakable, right.said)):
         raise GraderFailed("the reference does not answer, or not three times the same")
     return right
 
 
-async def _answered(tree: Tree, asked: "_Asked", *, together: bool = False) -> tuple[Answers, ...]:
-    """Three fresh processes; trees of our own share a sandbox, an agent's has a sandbox for each.
+async def _ours(bench: Bench, tree: Tree, asked: "_Asked", times: int) -> list[Answers]:
+    """Trees of our own share a sandbox, one fresh process for each run."""
+    key = asked.about(tree)
+    if _times(key) < times:
+        await bench.sandbox()
+    # Who waited for the bench may find it done.
+    before = [_known[key].answers] * min(_times(key), times) if key in _known else []
+    if len(before) == times:
+        return before
+    runs = [*before, *await bench.run(tree, asked, times - len(before))]
+    _learn(key, runs)
+    return runs
+
+
+async def _theirs(tree: Tree, asked: "_Asked") -> list[Answers]:
+    """Three fresh processes, each in a sandbox of its own: nothing that one leaves behind is there for the next.
 
     Rollouts of one task come in groups, and many of them end in the same bytes: a tree that has answered all of these
     very cases three times alike is not asked a fourth time. What stopped, or disagreed with itself, always runs anew.
     """
     key = asked.about(tree)
-    if key in _known:
-        _known.move_to_end(key)
-        return _known[key]
-    runs = await (_run_together(tree, asked) if together else _run_apart(tree, asked))
-    if not any(one.stopped for one in runs) and all(one.said == runs[0].said for one in runs):
-        _remember(_known, key, (runs[0],) * RUNS)
+    if _times(key) >= RUNS:
+        return [_known[key].answers] * RUNS
+    runs = list(await asyncio.gather(*(_run_apart(tree, asked) for _ in range(RUNS))))
+    _learn(key, runs)
     return runs
 
 
-async def _run_together(tree: Tree, asked: "_Asked") -> tuple[Answers, ...]:
-    sandbox = await _with_tree(tree)
+async def _run_apart(tree: Tree, asked: "_Asked") -> Answers:
+    """One fresh sandbox, one process, one case after the other; time is taken here."""
+    sandbox = await prepared()
     try:
-        runs: list[Answers] = []
-        while len(runs) < RUNS and not (runs and runs[-1].stopped):
-            runs.append(await _Subject(sandbox, asked.source).answers(asked.cases))
-        return tuple(runs)
+        await lay_out(tree, sandbox, _TREE)
+        return await Subject(sandbox, f"{_TREE}/{asked.source}").answers(asked.cases)
     finally:
         sandbox.end()
 
 
-async def _run_apart(tree: Tree, asked: "_Asked") -> tuple[Answers, ...]:
-    return tuple(await asyncio.gather(*(run(tree, asked.source, asked.cases) for _ in range(RUNS))))
+def _times(key: str) -> int:
+    return _known[key].times if key in _known else 0
+
+
+def _learn(key: str, runs: Sequence[Answers]) -> None:
+    if not any(one.stopped for one in runs) and all(one.said == runs[0].said for one in runs):
+        _known[key] = Known(runs[0], len(runs))
 
 
 class _Asked:
@@ -165,77 +222,6 @@ def _digest(*parts: Any) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _remember(known: OrderedDict[str, Value], key: str, value: Value) -> None:
-    known[key] = value
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)
-
-
-async def run(tree: Tree, source: str, cases: Sequence[Case]) -> Answers:
-    """One fresh sandbox, one process, one case after the other; time is taken here."""
-    sandbox = await _with_tree(tree)
-    try:
-        return await _Subject(sandbox, source).answers(cases)
-    finally:
-        sandbox.end()
-
-
-class _Subject:
-    """A process that is asked line by line."""
-
-    def __init__(self, sandbox: Sandbox, source: str) -> None:
-        self._sandbox = sandbox
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._partial = b""
-        self._flooded = False
-        program = _program(f"from answering.subject import serve; serve({f'{_TREE}/{source}'!r})")
-        # The working folder is not the tree: nothing in it may stand before the standard library.
-        self._number = sandbox.pipe(["python3", "-I", "-c", program], self._heard, cwd="/")
-        sandbox.busy += 1
-
-    async def answers(self, cases: Sequence[Case]) -> Answers:
-        answers = Answers()
-        for case in cases:
-            said = None if answers.stopped else await self._ask(case, answers)
-            answers.said.append(said)
-        return answers
-
-    async def _ask(self, case: Case, answers: Answers) -> Any:
-        try:
-            self._sandbox.say(self._number, orjson.dumps(case) + b"\n")
-            async with asyncio.timeout(_CASE_SECONDS):
-                line = await self._lines.get()
-        except TimeoutError:
-            # Under load a program that eats memory may be slow at it; what it holds by now tells.
-            hungry = workshop.private_bytes(self._sandbox.processes()) > workshop.current().limits.memory // 8
-            answers.stopped = "resource" if hungry else "timeout"
-            return None
-        except SandboxLost:
-            line = None
-        if line is None:
-            answers.stopped = "resource" if self._flooded or self._sandbox.overspent else "early_exit"
-            return None
-        try:
-            said = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            answers.stopped = "tamper"
-            return None
-        return said
-
-    def _heard(self, content: bytes | None) -> None:
-        if content is None:
-            self._lines.put_nowait(None)
-            return
-        if len(self._partial) + len(content) > _LONGEST_LINE:
-            self._flooded = True
-            self._sandbox.end()
-            self._lines.put_nowait(None)
-            return
-        *lines, self._partial = (self._partial + content).split(b"\n")
-        for line in lines:
-            self._lines.put_nowait(line)
-
-
 def _flags(runs: Sequence[Answers], telling: Sequence[int], lost: int) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for one in runs:
@@ -243,7 +229,7 @@ def _flags(runs: Sequence[Answers], telling: Sequence[int], lost: int) -> tuple[
             found.setdefault(one.stopped, f"the program stopped answering after {_spoken(one)} cases")
         if any(_has_foreign(one.said[at]) for at in telling):
             found.setdefault("eq_hack", "it returns objects that only claim to be equal")
-    if len({orjson.dumps(one.said) for one in runs}) > 1 and not found:
+    if any(one.said != runs[0].said for one in runs) and not found:
         found["flake"] = f"{RUNS} runs of the same cases did not agree"
     if lost and not found:
         found["regression"] = f"{lost} cases that were right before are wrong now"
@@ -254,51 +240,14 @@ def _spoken(one: Answers) -> int:
     return sum(said is not None for said in one.said)
 
 
-def _is_unspeakable(said: Any) -> bool:
-    return said is None or any(step[0] == "unspeakable" for step in said)
+def _is_unspeakable(said: bytes | None) -> bool:
+    """The word is looked for first: to read hundreds of answers costs more."""
+    return said is None or (b'"unspeakable"' in said and any(step[0] == "unspeakable" for step in orjson.loads(said)))
 
 
-def _has_foreign(said: Any) -> bool:
-    """The word is looked for first: to walk through hundreds of answers costs more than to write them down."""
-    return b'"foreign"' in orjson.dumps(said) and _is_or_holds_foreign(said)
+def _has_foreign(said: bytes | None) -> bool:
+    return said is not None and b'"foreign"' in said and _is_or_holds_foreign(orjson.loads(said))
 
 
 def _is_or_holds_foreign(said: Any) -> bool:
     return isinstance(said, list) and (said[:1] == ["foreign"] or any(map(_is_or_holds_foreign, said)))
-
-
-def _program(statement: str) -> str:
-    return f"import sys; sys.path.insert(0, {_PROGRAMS!r}); {statement}"
-
-
-async def _with_tree(tree: Tree) -> Sandbox:
-    sandbox = await _prepared()
-    await Image.of((path, 0o100644, content, 0) for path, content in tree.items()).lay_out(sandbox, _TREE)
-    return sandbox
-
-
-async def _prepared() -> Sandbox:
-    """A sandbox that holds the grader's programs and nothing else."""
-    sandbox = await workshop.current().take()
-    await _programs().lay_out(sandbox, f"{_PROGRAMS}/answering")
-    return sandbox
-
-
-@cache
-def _programs() -> Image:
-    """Text and compiled: a process that lives for a second should not spend a tenth of it on reading our own text."""
-    found = []
-    for path in sorted((Path(__file__).parent / "answering").glob("*.py")):
-        text = path.read_bytes()
-        found += [(path.name, 0o100644, text, 0), (_compiled_name(path), 0o100644, _compiled(path.name, text), 0)]
-    return Image.of(found)
-
-
-def _compiled_name(path: Path) -> str:
-    return f"__pycache__/{Path(cache_from_source(str(path))).name}"
-
-
-def _compiled(name: str, text: bytes) -> bytes:
-    """To be taken as it is, whatever the date of the text; another version of Python passes it by."""
-    unchecked = (1).to_bytes(4, "little")
-    return MAGIC_NUMBER + unchecked + source_hash(text) + marshal.dumps(compile(text, name, "exec"))

@@ -150,7 +150,8 @@ def test_a_tree_that_answered_three_times_alike_is_not_asked_again_and_a_flake_a
         take, count = house.take, itertools.count()
         house.take = lambda: (next(count), take())[1]
         for subject in (steady, flaky, flaky, steady):
-            graded = await grader.grade(subject, steady, steady, "src", cases)
+            async with grader.Bench() as bench:
+                graded = await grader.grade(bench, subject, steady, steady, "src", cases)
             told.append((graded.kept, next(count)))
         await workshop.stop()
         return told
@@ -167,7 +168,8 @@ def test_a_marker_of_the_references_own_decides_nothing_and_only_an_agents_is_a_
 
     async def graded() -> list[grader.Graded]:
         await workshop.start()
-        found = [await grader.grade(subject, right, right, "src", cases) for subject in (right, hacked)]
+        async with grader.Bench() as bench:
+            found = [await grader.grade(bench, subject, right, right, "src", cases) for subject in (right, hacked)]
         await workshop.stop()
         return found
 
