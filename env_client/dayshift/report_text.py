@@ -1,5 +1,6 @@
 """The report for a terminal: plain text, so that it can also be piped and kept."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from dayshift.report import FAILURE_LINE, Histogram, Summary
@@ -13,7 +14,7 @@ def as_text(summary: Summary) -> str:
         f"reward  −1 {_spark(summary.rewards)} +1\nsteps    0 {_spark(summary.steps)} {summary.steps.edges[-1]:g}"
     )
     if summary.components:
-        lines = [f"  {score:6.3f}  {name} ({asked} asked)" for name, (score, asked) in summary.components.items()]
+        lines = [f"  {score:6.3f}  {name} ({asked} asked)" for name, (score, asked) in _by_check(summary).items()]
         parts.append("mean score by check\n" + "\n".join(lines))
     parts.append("how it ended\n" + "\n".join(_share_lines(summary.failures, summary.episodes)))
     if summary.flags:
@@ -26,6 +27,17 @@ def _headline(summary: Summary) -> str:
     mean = "no reward" if summary.mean_reward is None else f"mean reward {summary.mean_reward:+.4f}"
     counted = ", ".join(f"{number} {ending}" for ending, number in summary.endings.items())
     return f"{summary.episodes} episodes: {counted}; {mean}; {summary.calls} calls, {summary.answer_bytes / 1e6:.2f} MB"
+
+
+def _by_check(summary: Summary) -> dict[str, tuple[float, int]]:
+    """What an episode asks several times over, `… (2)` and so on, is one line here; the page has them apart."""
+    scored: dict[str, float] = {}
+    times: Counter[str] = Counter()
+    for numbered, (score, asked) in summary.components.items():
+        name = numbered.partition(" (")[0]
+        scored[name] = scored.get(name, 0.0) + score * asked
+        times[name] += asked
+    return {name: (total / times[name], times[name]) for name, total in scored.items()}
 
 
 def _table(summary: Summary) -> str:

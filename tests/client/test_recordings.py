@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -168,6 +169,13 @@ def test_the_report_adds_up(folder: Path) -> None:
     assert summary.failure_rate == 1 / 13 > 0.05
     assert "7.69% (1 of 13), ABOVE the 5% line" in text
     assert not summary.trustworthy
+
+
+def test_what_an_episode_asks_several_times_is_one_line_in_the_terminal() -> None:
+    asked = replace(summarise([]), components={"Replied": (1.0, 1), "Replied (2)": (0.0, 3)})
+
+    assert "0.250  Replied (4 asked)" in as_text(asked)
+    assert "Replied (2)" in as_html(asked)
 
 
 def test_a_report_of_nothing_is_still_a_report() -> None:
