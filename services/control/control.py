@@ -69,7 +69,7 @@ class Control:
         return self.telemetry.exposition()
 
     async def close(self) -> None:
-        self.replicas.close()
+        await self.replicas.close()
         self.soil.close()
         await self.registry.close()
         await self.ledger.stop()

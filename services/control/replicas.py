@@ -97,8 +97,8 @@ class Replicas:
         await asyncio.gather(*(self._find(product) for product in self.products.values()))
         return gone
 
-    def close(self) -> None:
-        self._relay.close()
+    async def close(self) -> None:
+        await self._relay.close()
         for door in self._doors.values():
             door.close()
 
@@ -165,7 +165,7 @@ class Replicas:
 
     async def _give_up(self, replica: Replica) -> None:
         """With Redis the replica itself is told; without, the watch closes what it still holds when it is back."""
-        self._relay.release(replica)
+        await self._relay.release(replica)
         if self._settings.redis_url:
             self._given_up.add(replica.instance)
         with suppress(RegistryDown):

@@ -1,8 +1,13 @@
 """Agents outside the network reach each replica at a port of control's, and at no other."""
 
 import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +49,23 @@ async def ask(url: str) -> bytes:
     return answer
 
 
+async def answered(url: str, died: int) -> bytes:
+    """The first answer after this process was followed by another; meanwhile nobody may listen."""
+    async with asyncio.timeout(20):
+        while True:
+            with suppress(OSError):
+                answer = await ask(url)
+                if died not in passages():
+                    return answer
+            await asyncio.sleep(0.05)
+
+
+def passages() -> list[int]:
+    """The processes of this kind that this one started."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [int(pid) for pid in children if "control.passage" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
 def relay_at(base: int) -> Relay:
     settings = Settings(addresses={("crm", "PORT"): str(base)}, relay=(base + 1, base + 2))
     return Relay({"crm": catalog.product("crm")}, settings)
@@ -58,7 +80,7 @@ async def test_the_first_replica_stands_at_the_products_own_port_and_the_next_be
 
         assert (one, two) == (f"http://127.0.0.1:{base}", f"http://127.0.0.1:{base + 1}")
         assert (await ask(one), await ask(two)) == (b"hello from one\n", b"hello from two\n")
-    relay.close()
+    await relay.close()
 
 
 async def test_a_replica_that_is_gone_leaves_its_port_to_the_next() -> None:
@@ -67,12 +89,12 @@ async def test_a_replica_that_is_gone_leaves_its_port_to_the_next() -> None:
     async with replica("gone") as gone, replica("next") as following:
         await relay.front(gone)
 
-        relay.release(gone)
+        await relay.release(gone)
 
         with pytest.raises(ConnectionRefusedError):
             await ask(f"http://127.0.0.1:{base}")
         assert await ask(await relay.front(following)) == b"hello from next\n"
-    relay.close()
+    await relay.close()
 
 
 async def test_a_caller_of_a_replica_that_does_not_listen_is_hung_up_on() -> None:
@@ -81,7 +103,28 @@ async def test_a_caller_of_a_replica_that_does_not_listen_is_hung_up_on() -> Non
 
     with pytest.raises((ConnectionResetError, AssertionError)):
         assert await ask(await relay.front(deaf)) != b""
-    relay.close()
+    await relay.close()
+
+
+async def test_a_relay_whose_process_died_is_back_at_the_same_ports() -> None:
+    relay = relay_at(free_base())
+    async with replica("one") as one:
+        url = await relay.front(one)
+        (died,) = passages()
+        os.kill(died, signal.SIGKILL)
+
+        assert await answered(url, died) == b"hello from one\n"
+    await relay.close()
+    assert passages() == []
+
+
+async def test_no_relay_outlives_its_control() -> None:
+    ended = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.control.passage", stdin=PIPE)
+    assert ended.stdin is not None
+
+    ended.stdin.close()
+
+    assert await ended.wait() == 0
 
 
 async def test_without_ports_for_it_there_is_no_relay() -> None:
