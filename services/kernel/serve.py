@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -92,10 +93,13 @@ async def serve_all(*listeners: Listener) -> None:
 
 
 def _check_port(one: Listener) -> None:
+    """By a socket of our own: uvicorn's would tell that it runs, and end the process if it does not."""
     config = one.config
     try:
-        config.bind_socket().close()
-    except (OSError, SystemExit) as error:
+        with socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((config.host, config.port))
+    except OSError as error:
         raise PortTaken(
             f"port {config.port} on {config.host} is in use; stop what listens there or choose another"
         ) from error
