@@ -48,6 +48,17 @@ def test_the_readme_lists_the_services_of_the_catalogue_with_their_ports() -> No
     assert listed == {"control": ("–", "8700"), **expected}
 
 
+def test_the_readme_explains_every_setting_that_the_services_and_the_client_read() -> None:
+    sources = [path.read_text() for room in ("services", "env_client") for path in (ROOT / room).rglob("*.py")]
+    read = {name for text in sources for name in re.findall(r'"(DAYSHIFT_[A-Z_]+)"', text)}
+    settings = README.split("## Settings", 1)[1].split("\n## ", 1)[0]
+    # One product stands there for all of them.
+    named = {re.sub("_(DESK|BILLING|IDE)_", "_CRM_", name) for name in read}
+
+    assert len(named) > 15
+    assert {name for name in named if f"`{name}`" not in settings} == set()
+
+
 def test_compose_runs_control_every_product_and_their_stores() -> None:
     assert set(compose()) == {"control", "postgres", "redis", *catalog.names()}
 
