@@ -9,7 +9,7 @@ from statistics import fmean
 from locust.env import Environment
 
 from loadtests.asking import Life
-from loadtests.gauges import Gauge, cpu_seconds, look
+from loadtests.gauges import Gauge, busy_seconds, cpu_seconds, look
 from loadtests.life import Post, live
 from loadtests.measurements import Recorder, Spread, Strain, Summary, kinds_of, spreads_by_name, timeline
 from loadtests.pacing import Schedule, Shape
@@ -59,7 +59,7 @@ class Drive:
         run.began = time.perf_counter()
         runner.start(self.users, spawn_rate=self.users)
         self._await_ready(run)
-        own = cpu_seconds(os.getpid())
+        own, busy = cpu_seconds(os.getpid()), busy_seconds()
         run.start_clock()
         self._look(run)
         looking = threading.Thread(target=self._keep_looking, args=(run,), daemon=True)
@@ -74,8 +74,9 @@ class Drive:
             run.may_leave.set()
             looking.join()
             own_share = (cpu_seconds(os.getpid()) - own) / max(ended, 1e-9)
+            share = (busy_seconds() - busy) / max(ended, 1e-9) / (os.cpu_count() or 1)
             runner.quit()
-        return self._summary(run, own_share)
+        return self._summary(run, own_share, share)
 
     def _await_ready(self, run: Run) -> None:
         while run.ready < self.users:
@@ -100,7 +101,7 @@ class Drive:
     def _look(self, run: Run) -> None:
         self.looks.append((run.now(), look(self.target.pids())))
 
-    def _summary(self, run: Run, own_share: float) -> Summary:
+    def _summary(self, run: Run, own_share: float, machine_share: float) -> Summary:
         samples = self.recorder.samples
         last = max((sample.done for sample in samples), default=0.0)
         errors = sum(sample.is_error for sample in samples)
@@ -114,6 +115,7 @@ class Drive:
             offered=run.schedule.offered,
             qps=len(samples) / max(last, self.shape.seconds),
             responses=Spread.of(sample.milliseconds for sample in samples),
+            prompt=Spread.of(sample.milliseconds for sample in samples if sample.is_prompt),
             service=Spread.of(sample.service_milliseconds for sample in samples),
             by_name=spreads_by_name(samples),
             # A life may fail without a wrong status, by an unscored verdict: that is an error too.
@@ -123,14 +125,16 @@ class Drive:
             episodes_left=self.target.open_episodes(),
             error_kinds=kinds_of(self.recorder.troubles),
             wrong=[wrong.what for wrong in self.recorder.wrong[:20]],
-            strain=self._strain(len(samples), own_share),
+            strain=self._strain(len(samples), own_share, machine_share),
             timeline=timeline(samples),
         )
 
-    def _strain(self, requests: int, own_share: float) -> Strain:
+    def _strain(self, requests: int, own_share: float, machine_share: float) -> Strain:
         (_, first), (_, last) = self.looks[0], self.looks[-1]
         if not self.target.pids():
-            return Strain(None, None, None, own_share)
+            return Strain(None, None, None, own_share, machine_cpu_share=machine_share)
+        warm, late = self._quarter(1), self._quarter(3)
+        growth = sum(late.values()) / sum(warm.values()) - 1 if warm and late else None
         return Strain(
             cpu_us_per_request=(last.cpu_seconds - first.cpu_seconds) / max(requests, 1) * 1e6,
             cpu_by_service={
@@ -138,15 +142,19 @@ class Drive:
                 for name, spent in sorted(last.by_name.items())
             },
             memory_mb=max(gauge.memory_mb for _, gauge in self.looks),
-            memory_growth=self._growth(),
+            memory_growth=growth,
+            growth_by_service={
+                name: round(late.get(name, 0.0) - warm.get(name, 0.0), 1) for name in sorted({*warm, *late})
+            },
             memory_by_service={name: round(held) for name, held in sorted(last.memory_by_name.items())},
             generator_cpu_share=own_share,
             open_files=last.open_files,
+            machine_cpu_share=machine_share,
         )
 
-    def _growth(self) -> float | None:
-        """Of the last quarter beside the second, on average: how many sandboxes live at a moment is chance."""
+    def _quarter(self, number: int) -> dict[str, float]:
+        """Memory of each service in a quarter of the run, on average: how many sandboxes live at a moment is chance."""
         quarter = self.shape.seconds / 4
-        warm = [gauge.memory_mb for at, gauge in self.looks if quarter <= at < 2 * quarter]
-        late = [gauge.memory_mb for at, gauge in self.looks if at >= 3 * quarter]
-        return fmean(late) / fmean(warm) - 1 if warm and late else None
+        looks = [one.memory_by_name for at, one in self.looks if number * quarter <= at < (number + 1) * quarter]
+        names = {name for look in looks for name in look}
+        return {name: fmean(look.get(name, 0.0) for look in looks) for name in names}

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 _KEPT = 50
+_LASTING = frozenset({"control submit", "ide execute"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class Sample:
     def milliseconds(self) -> float:
         """From when it was due, not from when it was sent: a queue in front of the server is the server's doing."""
         return (self.done - self.due) * 1000
+
+    @property
+    def is_prompt(self) -> bool:
+        return self.name not in _LASTING
 
     @property
     def service_milliseconds(self) -> float:
@@ -82,8 +87,11 @@ class Strain:
     open_files: int | None = None
     # µs of each process, over all requests of the run.
     cpu_by_service: dict[str, float] = field(default_factory=dict)
-    # MB of each at the end.
+    # MB of each at the end, and by how many MB it grew after the first quarter.
     memory_by_service: dict[str, float] = field(default_factory=dict)
+    growth_by_service: dict[str, float] = field(default_factory=dict)
+    # Of all cores, by everybody on the machine: short-lived programs in sandboxes, neighbours.
+    machine_cpu_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,8 @@ class Summary:
     offered: int
     qps: float
     responses: Spread
+    # Without those that last as long as what they ask for: a verdict after days have passed, an agent's own program.
+    prompt: Spread
     service: Spread
     by_name: dict[str, Spread]
     errors: int

@@ -25,6 +25,7 @@ _ROWS: tuple[tuple[str, Callable[[Figures], Any], str], ...] = (
     ("p99 ms", lambda run: run["responses"]["p99"], ".2f"),
     ("p99.9 ms", lambda run: run["responses"]["p999"], ".2f"),
     ("longest ms", lambda run: run["responses"]["longest"], ".1f"),
+    ("p99 ms without submit and execute", lambda run: run.get("prompt", {}).get("p99"), ".2f"),
     ("p99 ms once sent", lambda run: run["service"]["p99"], ".2f"),
     ("errors", lambda run: run["errors"], ",.0f"),
     ("stale reads", lambda run: run["stale_reads"], ",.0f"),
@@ -36,6 +37,7 @@ _ROWS: tuple[tuple[str, Callable[[Figures], Any], str], ...] = (
     ("memory growth %", lambda run: _percent(run["strain"]["memory_growth"]), ".2f"),
     ("open files", lambda run: run["strain"]["open_files"], ",.0f"),
     ("generator CPU %", lambda run: _percent(run["strain"]["generator_cpu_share"]), ".0f"),
+    ("machine CPU %", lambda run: _percent(run["strain"].get("machine_cpu_share")), ".0f"),
 )
 
 
@@ -71,6 +73,8 @@ def _print(run: Figures, last: Figures | None, console: Console) -> None:
         console.print(f"CPU µs/request by process: {by_service}", highlight=False)
         held = ", ".join(f"{name} {mb:,.0f}" for name, mb in run["strain"]["memory_by_service"].items())
         console.print(f"memory MB by process at the end: {held}", highlight=False)
+        grew = ", ".join(f"{name} {mb:+.1f}" for name, mb in run["strain"]["growth_by_service"].items())
+        console.print(f"memory MB by process, last quarter beside the second: {grew}", highlight=False)
     for kind, count in run["error_kinds"].items():
         console.print(f"[red]{count} × {kind}[/red]", markup=True, highlight=False)
     for wrong in run["wrong"]:

@@ -122,7 +122,7 @@ def embedded(
 @contextmanager
 def aimed(asked: argparse.Namespace) -> Iterator[Target]:
     if asked.compose:
-        yield composed(asked.url or "http://127.0.0.1:8700", asked.token)
+        yield composed(asked.url or f"http://127.0.0.1:{os.environ.get('DAYSHIFT_CONTROL_PORT', '8700')}", asked.token)
     elif asked.url:
         yield running(asked.url, asked.token)
     else:

@@ -31,12 +31,18 @@ def test_one_slow_second_is_seen_in_the_timeline() -> None:
     assert spreads_by_name(samples)["get"].count == 30
 
 
+def test_a_verdict_and_an_agents_program_take_as_long_as_what_they_ask_for() -> None:
+    names = ["crm get", "ide execute", "control submit", "control open"]
+
+    assert [Sample(name, 0.0, 0.0, 1.0, False).is_prompt for name in names] == [True, False, False, True]
+
+
 def _summary(**changes: object) -> Summary:
     spread = Spread.of([1.0, 2.0])
     strain = Strain(500.0, 100.0, 0.0, 0.2, 40)
     recorder = Recorder()
     summary = Summary(
-        "constant", "embedded", "small", 1, 1, 1.0, 2, 2.0, spread, spread, {"get": spread},
+        "constant", "embedded", "small", 1, 1, 1.0, 2, 2.0, spread, spread, spread, {"get": spread},
         0, 0, 1, 0, {}, [wrong.what for wrong in recorder.wrong], strain, [],
     )  # fmt: skip
     return replace(summary, **changes)  # type: ignore[arg-type]
