@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from services.ide.errors import NotFound, Unprocessable
-from services.ide.images import FORGE, Image
+from services.ide.images import FORGE, Beginning, Image, Listed
 from services.ide.sandbox import Ran, Sandbox
 from services.kernel.statements import Row
 
@@ -75,18 +75,16 @@ class Forge:
         # Where branches and tags stood before anybody worked, where that is not what the world's rows say.
         self.at_first: dict[str, str] = {}
 
-    async def found(self, image: Image, repositories: Sequence[Row], protections: Sequence[Row]) -> None:
-        await image.lay_out(self.sandbox, FORGE)
+    async def found(self, beginning: Beginning, repositories: Sequence[Row], protections: Sequence[Row]) -> None:
+        await beginning.lay_out_forge(self.sandbox)
+        guards: list[Listed] = []
         for repository in repositories:
-            where = place(repository)
-            self._where[f"{repository['owner']}/{repository['name']}"] = where
+            where = f"{repository['owner']}/{repository['name']}"
+            self._where[where] = place(repository)
             kept = [one["branch"] for one in protections if one["repository_id"] == repository["id"]]
-            await self.sandbox.file("write", "".join(f"{name}\n" for name in kept).encode(), path=f"{where}/protected")
-            await self.sandbox.file("write", _HOOK.encode(), path=f"{where}/hooks/pre-receive")
-            await self.sandbox.file("permit", path=f"{where}/hooks/pre-receive", mode=0o755)
-            # Empty folders are not part of an image, and a repository without these is none.
-            for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
-                await self.sandbox.file("make_folder", path=f"{where}/{folder}", mode=0o755)
+            guards.append((f"{where}.git/protected", 0o100644, "".join(f"{name}\n" for name in kept).encode(), 0))
+            guards.append((f"{where}.git/hooks/pre-receive", 0o100755, _HOOK.encode(), 0))
+        await Image.of(guards).lay_out(self.sandbox, FORGE)
 
     async def git(
         self,

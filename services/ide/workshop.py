@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from services.ide import runner
-from services.ide.images import Image, Images
+from services.ide.images import Beginning, Images
 from services.ide.limits import Limits
 from services.ide.runner import NoIsolation, Runner
 from services.ide.sandbox import Sandbox, SandboxLost
@@ -26,14 +26,15 @@ class Workshop:
     def __init__(self, chosen: Runner, limits: Limits, warm: int = _WARM) -> None:
         self.limits = limits
         self.runner = chosen
-        self.images = Images(self.take)
+        self.images = Images()
         # Of what the house itself has to work out, one thing per processor: more at once would only make all wait.
         self.own_work = asyncio.Semaphore(os.cpu_count() or 1)
         self._warm_count = warm
         self._warm: list[Sandbox] = []
         self._coming = 0
-        self._laid: dict[Image, Sandbox] = {}
-        self._laying: set[Image] = set()
+        self._laid: dict[Beginning, Sandbox] = {}
+        self._laying: set[Beginning] = set()
+        self._last: Beginning | None = None
         self._ahead: set[asyncio.Task[None]] = set()
         self._live: set[Sandbox] = set()
         self._watching: asyncio.Task[None] | None = None
@@ -55,30 +56,35 @@ class Workshop:
         self._refill()
         return await self._started()
 
-    async def laid_out(self, image: Image) -> Sandbox:
-        """With a tree in it. Of the tree asked for last one is kept ready: rollouts of one task come in groups."""
-        ready = self._laid.pop(image, None)
-        self._soon(self._lay_ahead(image))
+    async def laid_out(self, beginning: Beginning) -> Sandbox:
+        """With the programmer's home in it.
+
+        Rollouts of one task come in groups: of what is asked for a second time in a row, one more is kept ready.
+        """
+        ready = self._laid.pop(beginning, None)
+        if beginning == self._last:
+            self._soon(self._lay_ahead(beginning))
+        self._last = beginning
         if ready is not None and ready.over is None:
             return ready
         sandbox = await self.take()
-        await image.lay_out(sandbox)
+        await beginning.lay_out_home(sandbox)
         return sandbox
 
-    async def _lay_ahead(self, image: Image) -> None:
-        for stale in [other for other in self._laid if other is not image]:
+    async def _lay_ahead(self, beginning: Beginning) -> None:
+        for stale in [other for other in self._laid if other != beginning]:
             self._laid.pop(stale).end()
-        if image in self._laid or image in self._laying or self._closed:
+        if beginning in self._laid or beginning in self._laying or self._closed:
             return
-        self._laying.add(image)
+        self._laying.add(beginning)
         try:
             sandbox = await self._started()
-            await image.lay_out(sandbox)
-            self._laid[image] = sandbox
+            await beginning.lay_out_home(sandbox)
+            self._laid[beginning] = sandbox
         except (OSError, SandboxLost) as error:
             _log.warning("nothing laid ahead", extra={"fields": {"because": str(error)}})
         finally:
-            self._laying.discard(image)
+            self._laying.discard(beginning)
 
     async def close(self) -> None:
         self._closed = True

@@ -66,7 +66,7 @@ class Workspace:
 
     async def _lay_out(self) -> Sandbox:
         beginning = await self._beginning()
-        sandbox = await workshop.current().laid_out(beginning.home)
+        sandbox = await workshop.current().laid_out(beginning)
         sandbox.answer_dials(self._dialled)
         await sandbox.ask("answer_dials", at=_DIALLED, now=self._world.clock.now_ms())
         return sandbox
@@ -74,7 +74,7 @@ class Workspace:
     async def _found_forge(self) -> Forge:
         beginning = await self._beginning()
         forge, known = Forge(await workshop.current().take()), self._world.find(_REPOSITORIES)
-        await forge.found(beginning.forge, known, self._world.find(_PROTECTIONS))
+        await forge.found(beginning, known, self._world.find(_PROTECTIONS))
         # What is planted becomes part of its repository's history: that its branches moved is nobody's doing.
         planted = {one.path.partition("/")[0] for one in planted_files(self._world)}
         forge.at_first = await _standing(forge, [one for one in known if one["name"] in planted])

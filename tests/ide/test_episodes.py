@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from services.ide.images import replaced
 from tests.ide.sample import BROKEN_MONEY
 from tests.ide.stand import Opened, Stand
 from tests.ide.test_grader import MONEY_PATH, PLANTED
@@ -121,12 +120,6 @@ def test_new_and_removed_files_can_be_planted_too(ide: Stand) -> None:
         or said.startswith("Discounts, and tests for all of itines@tallyport.io\n")
     )
     assert "shares: larger last" in said
-
-
-def test_a_stream_keeps_everything_but_the_blobs_that_are_exchanged() -> None:
-    stream = b"blob\nmark :1\ndata 3\nold\nblob\nmark :2\ndata 5\nother\ncommit refs/heads/main\nmark :3\ndata 3\nold\nM 100644 :1 a\n"
-
-    assert replaced(stream, {b"old": b"newer"}) == stream.replace(b"data 3\nold\nblob", b"data 5\nnewer\nblob")
 
 
 def test_a_request_id_seen_before_gets_the_first_answer_again(episode: Opened) -> None:
