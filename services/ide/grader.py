@@ -33,8 +33,8 @@ class Known:
 
 
 # By a digest of everything that decides them; of a tree's answers some tens of kilobytes each.
-_drawn: Remembered[bytes] = Remembered(4 << 20, len)
-_known: Remembered[Known] = Remembered(4 << 20, lambda known: known.answers.size)
+_drawn: Remembered[bytes] = Remembered(2 << 20, len)
+_known: Remembered[Known] = Remembered(2 << 20, lambda known: known.answers.size)
 
 
 class GraderFailed(RuntimeError):

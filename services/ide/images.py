@@ -26,7 +26,7 @@ FORGE = f"{HOME}/repositories"
 _REPOSITORIES = Statement(sa.select(repositories).order_by(repositories.c.id))
 _FILES = Statement(sa.select(files).order_by(files.c.id))
 _ME = Statement(sa.select(users).where(users.c.is_me == 1).limit(1))
-_KEPT_BYTES = 6 << 20
+_KEPT_BYTES = 4 << 20
 # The index is younger than the files it speaks of: git then takes its word.
 _INDEX_AFTER_SECONDS = 60
 _CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = {bare}\n"

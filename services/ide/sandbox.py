@@ -123,8 +123,11 @@ class Sandbox:
             heard(None)
         self._waiting.clear()
         self._flows.clear()
+        # Whoever it knew is let go of, and lets go of it: what an episode held is free when it ends, not at some look.
+        self._on_dial = None
         if self._wire is not None:
             self._wire.end()
+            self._wire = None
         if self.hands is not None:
             self.hands.close()
 
@@ -252,7 +255,7 @@ class Sandbox:
         self.lost("closed")
 
     def processes(self) -> list[int]:
-        return [] if self._wire is None or self.over is not None else self._wire.processes()
+        return [] if self._wire is None else self._wire.processes()
 
     def _post(self, op: str, blob: bytes, about: Mapping[str, Any]) -> tuple[int, asyncio.Future[Reply]]:
         number = next(self._numbers)
@@ -262,7 +265,7 @@ class Sandbox:
         return number, future
 
     def _send(self, head: Mapping[str, Any], blob: bytes) -> None:
-        if self.over is not None or self._wire is None:
+        if self._wire is None:
             raise SandboxLost(self.over or "not connected")
         text = orjson.dumps(head)
         self._wire.write(_HEAD.pack(len(text), len(blob)) + text + blob)

@@ -63,6 +63,7 @@ class Workspace:
         for sandbox in (self._machine, forge):
             if sandbox is not None:
                 sandbox.end()
+        self.languages.clear()
 
     async def _lay_out(self) -> Sandbox:
         beginning = await self._beginning()
