@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,8 @@ _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+")
 _LONGEST_READ = 2_500
 # Shorter than that, an internal note and a reply may well hold the same words by chance.
 _TELLING = 32
+# More than any world's internal notes; one takes some hundred bytes.
+_NOTES_READ = 16_384
 
 
 class TicketIs(Check):
@@ -319,8 +322,13 @@ def _internal_sentences(world: World) -> list[str]:
     """What colleagues wrote for colleagues, sentence by sentence; short ones may be said by anybody."""
     ours = {row["id"] for row in _written(world, public=False)}
     found = world.rows("SELECT id, comment_text FROM comments WHERE public = 0 ORDER BY id")
-    parts = (_folded(part) for key, text in found if key not in ours for part in _SENTENCES.split(text))
-    return [part for part in parts if len(part) >= _TELLING]
+    return [part for key, text in found if key not in ours for part in _telling_sentences(text)]
+
+
+@lru_cache(maxsize=_NOTES_READ)
+def _telling_sentences(text: str) -> tuple[str, ...]:
+    """Most notes are those of the template: every episode is asked about them."""
+    return tuple(part for part in map(_folded, _SENTENCES.split(text)) if len(part) >= _TELLING)
 
 
 def _folded(text: str) -> str:

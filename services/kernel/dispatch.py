@@ -74,6 +74,8 @@ class Bound:
         "_embed",
         "_encoding",
         "_endpoint",
+        "_may_be_blank",
+        "_modelled",
         "_only_body",
         "_path",
         "_query",
@@ -92,6 +94,9 @@ class Bound:
         self._defaults = {field.name: field.get_default() for field in self._query} if optional else None
         modelled = len(self._query) == 1 and _is_model(self._query[0].field_info.annotation)
         self._whole_query = self._query[0] if encoding.query is not None and modelled else None
+        self._modelled = self._query[0] if modelled else None
+        # Found out when it is first asked for: it costs more than all the rest here.
+        self._may_be_blank: bool | None = None
         self._asked = [Asked(field) for field in self._query] if all(map(_is_simple, self._query)) else None
         self._body_fields = asked.body_params
         self._embed = bool(route._embed_body_fields)  # noqa: SLF001 - FastAPI keeps it to itself
@@ -122,6 +127,9 @@ class Bound:
         if not scope["query_string"] and self._defaults is not None:
             values.update(self._defaults)
             return
+        if not scope["query_string"] and self._modelled is not None and self._is_blank(self._modelled):
+            values[self._modelled.name], _ = self._modelled.validate({}, {}, loc=("query",))
+            return
         if self._whole_query is not None and self._encoding.query is not None:
             field, asked = self._whole_query, self._encoding.query(scope["query_string"])
             values[field.name], found = field.validate(asked, {}, loc=("query",))
@@ -137,6 +145,14 @@ class Bound:
             given.setdefault(name, []).append(value)
         for asked in self._asked:
             asked.bind(given, values, errors)
+
+    def _is_blank(self, field: ModelField) -> bool:
+        """Whether the query may be left out as a whole, and FastAPI would make of that what the model does."""
+        if self._may_be_blank is None:
+            bound, wrong = request_params_to_args([field], QueryParams())
+            made, refused = field.validate({}, {}, loc=("query",))
+            self._may_be_blank = not wrong and not refused and bool(bound[field.name] == made)
+        return self._may_be_blank
 
     async def _bind_body(self, scope: Scope, body: bytes, values: dict[str, Any], errors: list[Any]) -> None:
         received = self._encoding.body(_media(scope), body) if body else _NO_BODY

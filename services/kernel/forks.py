@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 from services.kernel.template import Template
 
@@ -128,6 +129,60 @@ class Fork:
         if action == sqlite3.SQLITE_PRAGMA and first in _READING_PRAGMAS and second is None:
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY
+
+
+class Unrepeatable(Exception):
+    """Something imagined that depends on more than the rows it asks for."""
+
+
+class Overheard(Fork):
+    """A fork that writes down what it is asked and told; only for as long as somebody imagines something."""
+
+    __slots__ = ("_fork", "deeds", "took_back")
+
+    def __init__(self, fork: Fork) -> None:
+        self._fork = fork
+        self.template = fork.template
+        # SQL, parameters, and the answer where it was a question.
+        self.deeds: list[tuple[str, Any, list[tuple[Any, ...]] | None]] = []
+        self.took_back = False
+
+    def read(self, sql: str, parameters: object = ()) -> sqlite3.Cursor:
+        answer = self._fork.read(sql, parameters).fetchall()
+        self.deeds.append((sql, parameters, answer))
+        return cast("sqlite3.Cursor", Answered(answer))
+
+    def write(self, sql: str, parameters: object = ()) -> sqlite3.Cursor:
+        self.deeds.append((sql, parameters, None))
+        return self._fork.write(sql, parameters)
+
+    def savepoint(self, name: str) -> None:
+        self._fork.savepoint(name)
+
+    def release(self, name: str) -> None:
+        self._fork.release(name)
+
+    def undo(self, name: str) -> None:
+        self.took_back = True
+        self._fork.undo(name)
+
+
+class Answered:
+    """An answer that was fetched already, for whoever expects a cursor."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self._rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return list(self._rows)
 
 
 class Forks:

@@ -20,6 +20,7 @@ from services.kernel.episodes import Episodes, Worlds
 from services.kernel.product import Product
 from services.kernel.registry import Registry, RegistryDown, Replica, registry_for
 from services.kernel.telemetry import Telemetry, start_logging
+from services.kernel.tidying import settle_in
 
 _REAP_EVERY_SECONDS = 5.0
 _ANNOUNCE_EVERY_SECONDS = 2.0
@@ -89,6 +90,7 @@ async def serve_all(*listeners: Listener) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, leave)
+    settle_in()
     await asyncio.gather(*(one.serve() for one in listeners))
 
 

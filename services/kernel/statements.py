@@ -110,24 +110,25 @@ class TablePlan:
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
         self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
         self._table = table
-        self._updates: dict[tuple[str, ...], str] = {}
+        self._updates: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
-    def update_of(self, before: Row, after: Row) -> str:
-        """Sets what changed: SQLite writes every index anew of which a column is set.
+    def update_of(self, before: Row, after: Row, bound: Row) -> str:
+        """Sets what changed, `bound` being `after` as parameters: SQLite writes every index anew whose column is set.
 
-        Documents and what is derived are always set: to Python a true in a document is a 1.
+        Documents and what knows the row before are always set: to Python a true in a document is a 1.
         """
         changed = tuple(column for column in self.columns if before[column] != after[column])
-        sql = self._updates.get(changed)
+        moved = tuple(name for name, compute in self.derived if _differ(compute(before), bound[name]))
+        sql = self._updates.get((changed, moved))
         if sql is None:
             table = self._table
-            always = [c for c in table.columns if "derived" in c.info or isinstance(c.type, Json)]
-            names = {*changed, *(str(column.name) for column in always)}
+            always = [f"v_{c.name}" for c in table.columns if "turned" in c.info or isinstance(c.type, Json)]
+            names = {*always, *moved, *(f"v_{column}" for column in changed)}
             values: dict[str, Any] = {
-                str(c.name): sa.bindparam(f"v_{c.name}") for c in table.columns if str(c.name) in names
+                str(c.name): sa.bindparam(f"v_{c.name}") for c in table.columns if f"v_{c.name}" in names
             }
             chosen = table.update().where(table.c[self.key] == sa.bindparam("v_" + self.key)).values(values)
-            sql = self._updates[changed] = Statement(chosen).sql
+            sql = self._updates[changed, moved] = Statement(chosen).sql
         return sql
 
     def bind(self, row: Row, before: Row | None = None) -> Row:
@@ -143,6 +144,10 @@ class TablePlan:
         for parameter, compare in self.turned:
             bound[parameter] = compare(before, row)
         return bound
+
+
+def _differ(one: str | int | None, other: str | int | None) -> bool:
+    return one != other or type(one) is not type(other)
 
 
 def _bound(columns: Iterable[sa.Column[Any]]) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,7 @@
 """World: one fork seen by domain code. The only way to touch data."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from services.kernel.chance import Chance
 from services.kernel.changes import Change
 from services.kernel.clock import Clock
 from services.kernel.errors import MalformedRequest
-from services.kernel.forks import Fork
+from services.kernel.forks import Fork, Overheard, Unrepeatable
 from services.kernel.ids import Ids
 from services.kernel.statements import Row, Statement, TablePlan, plan_of
 
@@ -96,7 +96,7 @@ class World:
         with self._fork.atomically("saved"):
             # Bound first: it is what refuses a row that does not fit.
             bound = plan.bind(row, before)
-            self._fork.write(plan.insert.sql if before is None else plan.update_of(before, row), bound)
+            self._fork.write(plan.insert.sql if before is None else plan.update_of(before, row, bound), bound)
             self._record(plan.name, row[plan.key], event, before, row)
 
     def remove(self, table: sa.Table, key: Key, event: str) -> None:
@@ -109,6 +109,8 @@ class World:
             self._record(plan.name, key, event, before, None)
 
     def chance(self, name: str) -> Chance:
+        if isinstance(self._fork, Overheard):
+            raise Unrepeatable("a stream of chance gives each number once")
         if name not in self._chances:
             self._chances[name] = Chance(self._seed, name)
         return self._chances[name]
@@ -187,6 +189,38 @@ class World:
             self.ids.restore(ids)
             self.clock = Clock(now_ms)
 
+    @contextmanager
+    def overheard(self) -> Iterator[Overheard]:
+        """Whatever is asked of the rows and written to them meanwhile is written down in its order."""
+        fork = self._fork
+        heard = self._fork = Overheard(fork)
+        try:
+            yield heard
+        finally:
+            self._fork = fork
+
+    def repeated(self, deeds: Iterable[tuple[str, Any, list[tuple[Any, ...]] | None]]) -> bool:
+        """Do what was overheard once more, for as long as every question is answered as it was; else nothing of it."""
+        fork, revision = self._fork, self.revision
+        fork.savepoint("repeated")
+        try:
+            for sql, told, answer in deeds:
+                if answer is not None:
+                    if fork.read(sql, told).fetchall() != answer:
+                        fork.undo("repeated")
+                        return False
+                elif sql is changes.RECORD:
+                    revision += 1
+                    fork.write(sql, (revision, self._request, *told[2:]))
+                else:
+                    fork.write(sql, told)
+        except BaseException:
+            fork.undo("repeated")
+            raise
+        fork.release("repeated")
+        self.revision = revision
+        return True
+
     def _read(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         try:
             return self._fork.read(sql, parameters)
@@ -199,7 +233,8 @@ class World:
         elif change.after is None:
             self._fork.write(plan.insert.sql, plan.bind(change.before))
         else:
-            self._fork.write(plan.update_of(change.after, change.before), plan.bind(change.before, change.after))
+            bound = plan.bind(change.before, change.after)
+            self._fork.write(plan.update_of(change.after, change.before, bound), bound)
 
     def _image(self, plan: TablePlan, key: Key) -> Row | None:
         values = self._fork.read(plan.get.sql, {"key": key}).fetchone()

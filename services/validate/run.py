@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fixtures.tasks.family import SPLITS, Split
 from fixtures.tasks.registry import families, family
 from services.kernel.config import BadSetting
+from services.kernel.tidying import settle_in
 from services.validate.attempt import Place
 from services.validate.household import Household
 from services.validate.page import write_page
@@ -126,6 +127,7 @@ _place: Household | None = None
 def _enter(var: Path, products: tuple[str, ...], world: str) -> None:
     global _place  # noqa: PLW0603 - one house per worker process, for as long as it lives
     _place = Household(var, products, world)
+    settle_in()
 
 
 def _work(job: Job, world: str) -> Result:

@@ -1,17 +1,19 @@
 """Time passes: whatever falls due happens at its own moment, in order, and is told as an event."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 
 from services.billing.operations import coupons, cycles, disputes, endings, records, refunds, schedules
 from services.billing.operations.records import Body, now
-from services.billing.tables import discounts, invoices
+from services.billing.tables import discounts, invoices, payment_intents, tables
 from services.billing.tables import disputes as dispute_rows
 from services.billing.tables import refunds as refund_rows
 from services.billing.tables import schedules as schedule_rows
 from services.billing.tables import subscriptions as subscription_rows
+from services.kernel.rote import Rote
 from services.kernel.statements import Statement
 from services.kernel.world import World
 
@@ -50,10 +52,26 @@ def advance(world: World, until_ms: int) -> None:
         if at * 1000 > world.clock.now_ms():
             world.clock.advance_to(at * 1000)
         revision = world.revision
-        happen(world, records.known(world, table, key))
+        _ROTE.do(world, (str(table.name), key), partial(_fall_due, world, table, key, happen))
         if world.revision == revision:
             raise StandingStill(f"{table.name} {key} at {now(world)}")
     world.clock.advance_to(max(until_ms, world.clock.now_ms()))
+
+
+def _fall_due(world: World, table: sa.Table, key: str, happen: Callable[[World, Body], Any]) -> None:
+    happen(world, records.known(world, table, key))
+
+
+def _spellings(kind: str, number: int) -> tuple[str, ...]:
+    """What follows the prefix: receipts and pages are named by that alone, and a secret has another one."""
+    table = tables.tables.get(kind)
+    if table is None or "prefix" not in table.info:
+        return ()
+    prefixes = (table.info["prefix"], "") if table is payment_intents else (table.info["prefix"],)
+    return tuple(records.new_id(prefix, number)[len(prefix) + 1 :] for prefix in prefixes)
+
+
+_ROTE = Rote(_spellings)
 
 
 def _next(world: World, until: int) -> tuple[int, sa.Table, str, Callable[[World, Body], Any]] | None:

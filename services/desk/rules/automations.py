@@ -6,7 +6,7 @@ When a ticket will be due can be told ahead, as long as nothing changes: so nobo
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from services.desk.operations import records
 from services.desk.operations.changing import SYSTEM, Change, change_ticket
@@ -18,6 +18,7 @@ from services.desk.rules.office_hours import HOUR_MS, Schedule
 from services.desk.rules.ruling import Rule
 from services.desk.rules.wording import SINCE, UNTIL, Condition
 from services.desk.tables import automations, tickets
+from services.kernel.rote import Rote
 from services.kernel.statements import Row
 from services.kernel.world import World
 
@@ -44,6 +45,13 @@ class Outlook:
     # Everything up to this change is in it; the request that made the change tells whether it still stands.
     revision: int = 0
     request: int = 0
+    # The earliest of all hours; None where it has to be looked for.
+    first: int | None = None
+
+    def earliest(self) -> int | None:
+        if self.first is None:
+            self.first = min(self.hours.values(), default=None)
+        return self.first
 
     def holds(self, world: World, rules: list[Rule], schedule: Schedule) -> bool:
         """Rules and office hours are the same, and nothing that was seen has been undone since."""
@@ -60,8 +68,8 @@ def next_hour(world: World, after_ms: int, until_ms: int) -> int | None:
     rules = ruling.active(world, automations)
     if not rules:
         return None
-    hours = _outlook(world, rules, after_ms).values()
-    return min((hour for hour in hours if hour <= until_ms), default=None)
+    earliest = _outlook(world, rules, after_ms).earliest()
+    return None if earliest is None or earliest > until_ms else earliest
 
 
 def hour_after(ms: int) -> int:
@@ -75,7 +83,10 @@ def run(world: World, after_ms: int, then: Then) -> None:
         return
     rules = ruling.active(world, automations)
     schedule = ruling.schedule(world)
-    due = sorted(key for key, at in _outlook(world, rules, hour - 1).items() if at <= hour)
+    seen = _outlook(world, rules, hour - 1)
+    if (earliest := seen.earliest()) is None or earliest > hour:
+        return
+    due = sorted(key for key, at in seen.hours.items() if at <= hour)
     read: dict[int, Row | None] = {}
     for rule in rules:
         for key in due[:MOST_AT_ONCE]:
@@ -84,9 +95,18 @@ def run(world: World, after_ms: int, then: Then) -> None:
             row = read[key]
             if row is not None and meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
                 with ruling.answered_for(world, automations, rule):
-                    _fire(world, rule, row, hour, then)
+                    _ROTE.do(world, (rule.id, key, hour), partial(_take_turn, world, rule.id, key, hour, then))
                 # What follows from a change may concern any ticket.
                 read.clear()
+
+
+def _take_turn(world: World, rule_id: int, key: int, hour: int, then: Then) -> None:
+    """Depends on nothing that it does not read itself."""
+    rule = next(one for one in ruling.active(world, automations) if one.id == rule_id)
+    _fire(world, rule, records.known(world, tickets, key), hour, then)
+
+
+_ROTE = Rote()
 
 
 def _fire(world: World, rule: Rule, row: Row, hour: int, then: Then) -> None:
@@ -105,14 +125,18 @@ def _fire(world: World, rule: Rule, row: Row, hour: int, then: Then) -> None:
         then(world, Change(row, change.after, change.audit, change.comment, SYSTEM, via))
 
 
-def _outlook(world: World, rules: list[Rule], after_ms: int) -> dict[int, int]:
+def _outlook(world: World, rules: list[Rule], after_ms: int) -> Outlook:
     """Worked out anew only for tickets that changed since the last look, or whose hour has passed."""
     schedule = ruling.schedule(world)
     seen: Outlook | None = world.beside.get(_KEPT)
     if seen is None or not seen.holds(world, rules, schedule):
         seen = world.beside[_KEPT] = Outlook(rules, schedule, _from_the_template(world, rules, schedule))
     stale = _changed(world, seen)
-    stale.update(key for key, hour in seen.hours.items() if hour <= after_ms)
+    earliest = seen.earliest()
+    if earliest is not None and earliest <= after_ms:
+        stale.update(key for key, hour in seen.hours.items() if hour <= after_ms)
+    if stale:
+        seen.first = None
     for key in stale:
         row = world.get(tickets, key)
         hour = None if row is None or _is_done(row) else _first_hour(world, rules, row, after_ms, schedule)
@@ -120,7 +144,7 @@ def _outlook(world: World, rules: list[Rule], after_ms: int) -> dict[int, int]:
             seen.hours.pop(key, None)
         else:
             seen.hours[key] = hour
-    return seen.hours
+    return seen
 
 
 def _changed(world: World, seen: Outlook) -> set[int]:
