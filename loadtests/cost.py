@@ -1,19 +1,19 @@
 """cost: does a request cost more when many episodes are open, or when the world is larger?"""
 
 import argparse
-import json
 
 import httpx
 from rich.console import Console
 from rich.table import Table
 
-from loadtests.ceiling import Shot, measure
+from loadtests.ceiling import measure
 from loadtests.drive import Drive
 from loadtests.gauges import cpu_seconds
 from loadtests.life import Post, endless
 from loadtests.measurements import Summary
 from loadtests.pacing import constant
-from loadtests.peers import opened_episode, people_of
+from loadtests.peers import opened_episode
+from loadtests.probes import READS_AND_SEARCHES, Probe
 from loadtests.targets import Target, embedded
 
 _QPS = 150.0
@@ -22,7 +22,6 @@ _MANY, _MANY_USERS = 500, 50
 _MOST_BY_EPISODES = 1.2
 _MOST_BY_WORLD = 1.5
 _MOST_MEMORY_MB = 2000.0
-_CONTACTS = "/crm/v3/objects/contacts"
 
 
 def compare_cost(asked: argparse.Namespace) -> int:
@@ -78,37 +77,30 @@ def _by_world(target: Target, asked: argparse.Namespace, table: Table, console: 
         console.print("the large world is not built, so nothing was compared with it: python -m fixtures build large")
         return []
     missed = []
-    for kind in ("read by id", "indexed search"):
-        costs = {world: _cpu_us(target, asked, world, kind) for world in ("standard", "large")}
+    for probe in READS_AND_SEARCHES:
+        costs = {world: _cpu_us(target, asked, world, probe) for world in ("standard", "large")}
         ratio = costs["large"] / costs["standard"]
-        table.add_row(f"{kind}, standard", f"{costs['standard']:,.0f}", "", "", "", "")
-        table.add_row(f"{kind}, large", f"{costs['large']:,.0f}", f"{ratio:.2f} ×", f"≤ {_MOST_BY_WORLD}", "", "")
+        table.add_row(f"{probe.name}, standard", f"{costs['standard']:,.0f}", "", "", "", "")
+        table.add_row(f"{probe.name}, large", f"{costs['large']:,.0f}", f"{ratio:.2f} ×", f"≤ {_MOST_BY_WORLD}", "", "")
         if ratio > _MOST_BY_WORLD:
-            missed.append(f"a {kind} on the large world costs {ratio:.2f} times one on the standard world")
+            missed.append(f"{probe.name} on the large world costs {ratio:.2f} times one on the standard world")
     return missed
 
 
-def _cpu_us(target: Target, asked: argparse.Namespace, world: str, kind: str) -> float:
+def _cpu_us(target: Target, asked: argparse.Namespace, world: str, probe: Probe) -> float:
     """CPU of the product alone, at its ceiling."""
     with httpx.Client(timeout=120, trust_env=False) as client:
         opened = opened_episode(client, target, world, 1)
-        people = people_of(client, opened)
-        access = opened.products["crm"]
-        shots = [_shot(kind, person, access.credential) for person in people]
-        measure(access.base_url, shots, 1.0)
-        pid = target.service("crm")
+        shots = probe.shots(client, opened)
+        base_url = opened.products[probe.product].base_url
+        measure(base_url, shots, 1.0)
+        pid = target.service(probe.product)
         before = cpu_seconds(pid)
-        ceiling = measure(access.base_url, shots, asked.seconds)
+        ceiling = measure(base_url, shots, asked.seconds)
         spent = cpu_seconds(pid) - before
         client.post(
             f"{target.url}/v1/episodes/{opened.episode_id}/close", headers={"authorization": f"Bearer {target.token}"}
         )
+    if ceiling.refused:
+        raise RuntimeError(f"{probe.name}: {ceiling.refused} requests were refused, so their cost says nothing")
     return float(spent / (ceiling.per_second * asked.seconds) * 1e6)
-
-
-def _shot(kind: str, person: str, credential: str) -> Shot:
-    headers = {"authorization": f"Bearer {credential}", "content-type": "application/json"}
-    if kind == "read by id":
-        return Shot("GET", f"{_CONTACTS}/{person}", headers)
-    condition = {"propertyName": "hs_object_id", "operator": "EQ", "value": person}
-    return Shot("POST", f"{_CONTACTS}/search", headers, json.dumps({"filterGroups": [{"filters": [condition]}]}))
