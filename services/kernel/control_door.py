@@ -8,13 +8,14 @@ from collections.abc import Awaitable
 from typing import Any
 
 import orjson
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.kernel import checks
 from services.kernel.answers import Json
 from services.kernel.changes import Change, net
 from services.kernel.colleagues import Edit
+from services.kernel.direct import Direct
 from services.kernel.door_messages import AdvanceMessage, AskMessage, OpenMessage, VerifyMessage, VisitsMessage
 from services.kernel.episodes import Episode, EpisodeExists, Episodes, Opening, Step, UnknownEpisode, UnknownWorld
 from services.kernel.product import Product
@@ -290,19 +291,16 @@ def create_control_door(house: House, token: str) -> ASGIApp:
     async def close(episode_id: str) -> Response:
         return Json(await house.close(house.episodes.by_id(episode_id)))
 
-    _explain(api, UnknownEpisode, 404)
-    _explain(api, UnknownWorld, 422)
-    _explain(api, checks.UnknownCheck, 422)
-    _explain(api, EpisodeExists, 409)
-    _explain(api, ValueError, 422)
-    return ControlDoor(api, token)
+    return ControlDoor(Direct(api, _EXPLAINED), token)
 
 
-def _explain(api: FastAPI, error: type[Exception], status: int) -> None:
-    async def explained(_: Request, raised: Exception) -> Response:
-        return Json({"error": type(raised).__name__, "message": str(raised)}, status)
-
-    api.add_exception_handler(error, explained)
+_EXPLAINED: dict[type[Exception], int] = {
+    UnknownEpisode: 404,
+    UnknownWorld: 422,
+    checks.UnknownCheck: 422,
+    EpisodeExists: 409,
+    ValueError: 422,
+}
 
 
 def _gauged(house: House) -> bytes:
