@@ -30,6 +30,7 @@ from .tree import ACTIONS
 
 HEAD = struct.Struct(">II")
 _AT_ONCE = 1 << 20
+_ASK_AGAIN_SECONDS = 0.12
 _PR_SET_DUMPABLE = 4
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class StandardStreams:
 class Guest:
     """One loop over the host's channel, the pipes of programs and the end of programs."""
 
-    def __init__(self, channel: Channel, settings: Message, hands: socket.socket | None = None) -> None:
+    def __init__(
+        self, channel: Channel, settings: Message, share: int | None, hands: socket.socket | None = None
+    ) -> None:
         self.settings = settings
         self.selector = selectors.DefaultSelector()
         # What the host's clock said, and what this machine's said then: files are dated by the former.
@@ -74,6 +77,7 @@ class Guest:
         self.now = 0
         self._channel = channel
         self._hands = hands
+        self._share = share
         self._inbox = bytearray()
         self._outbox = bytearray()
         self._programs = Programs(self)
@@ -96,9 +100,10 @@ class Guest:
         self._hear_of_ends()
         self.send({"id": 0, "ready": True})
         while True:
-            for key, events in self.selector.select():
+            for key, events in self.selector.select(None if self._share is None else _ASK_AGAIN_SECONDS):
                 if key.fd in self.selector.get_map():
                     key.data(key.fd, events)
+            self._ask_for_less()
 
     def _hear_of_ends(self) -> None:
         woken, waker = os.pipe()
@@ -164,6 +169,22 @@ class Guest:
             told = {"kind": type(error).__name__, "message": reason, "path": getattr(error, "filename", None)}
             self.send({"id": message["id"], "error": told})
 
+    def _ask_for_less(self) -> None:
+        """Where the kernel shares the machine out by session, being nice is between those of one session only.
+
+        All of this sandbox is one, so it asks once, as the kernel lets it: seldom, and then to try again later.
+        """
+        if self._share is None:
+            return
+        try:
+            os.write(self._share, str(self.settings["nice"]).encode())
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        os.close(self._share)
+        self._share = None
+
     def _file(self, message: Message, blob: bytes) -> None:
         if message.get("handed") and self._hands is not None:
             blob = handed(self._hands)
@@ -181,6 +202,14 @@ def handed(hands: socket.socket) -> Any:
         os.close(descriptor)
 
 
+def share_of_the_machine() -> int | None:
+    """Opened while this process may still be looked into; None where sessions have no share of their own."""
+    try:
+        return os.open("/proc/self/autogroup", os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
 def settle(limits: dict[str, int]) -> None:
     """Limits that nothing started from here can lift, and no way for a neighbour to look into this process."""
     for name, wanted in limits.items():
@@ -194,11 +223,12 @@ def settle(limits: dict[str, int]) -> None:
 
 def main() -> None:
     settings: Message = json.loads(sys.argv[1])
+    share = share_of_the_machine()
     settle(settings["limits"])
     if sys.argv[2] == "-":
-        Guest(StandardStreams(), settings).loop()
+        Guest(StandardStreams(), settings, share).loop()
     channel, hands = (socket.socket(fileno=int(number)) for number in sys.argv[2:4])
     for end in (channel, hands):
         os.set_inheritable(end.fileno(), False)
     channel.setblocking(False)
-    Guest(channel, settings, hands).loop()
+    Guest(channel, settings, share, hands).loop()

@@ -50,7 +50,8 @@ class Programs:
             stdout=ends[1],
             stderr=ends[2],
             pass_fds=keep,
-            start_new_session=True,
+            # A group to be killed by, but no session of its own, which would have a share of the machine of its own.
+            process_group=0,
         )
         # Reaped by this process as the first of its namespace, not by subprocess.
         started.returncode = 0
