@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
 from starlette.types import Receive, Scope, Send
 
 from services.kernel import colleagues, credentials
@@ -184,7 +185,7 @@ class AgentDoor:
         try:
             answer = await self.dispatch.answer(scope, body)
             return answer, answer.status < 400
-        except (Refusal, RequestValidationError, HTTPException) as error:
+        except (Refusal, RequestValidationError, HTTPException, MultiPartException) as error:
             refusal = as_refusal(error)
             return self._product.render(refusal, scope["circumstance"]), refusal.stands
 
@@ -276,6 +277,8 @@ def as_refusal(error: Exception) -> Refusal:
             return error.__cause__
         case HTTPException():
             return MalformedRequest(str(error.detail))
+        case MultiPartException():
+            return MalformedRequest(error.message)
     raise error
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from zenpy import Zenpy
 from zenpy.lib.api_objects import Comment
 
+from tests.contract.forms import unreadable_forms
 from tests.desk.conftest import Account
 from tests.desk.office import CUSTOMERS, NEW, NOW, OPEN, PENDING, STAFF, TICKETS
 
@@ -109,3 +110,7 @@ def test_an_upload_takes_more_files_and_can_be_discarded(account: Account) -> No
     assert account.http.delete(f"/api/v2/uploads/{first['token']}").status_code == 204
     assert account.http.delete(f"/api/v2/uploads/{first['token']}").status_code == 404
     assert account.http.post("/api/v2/uploads?filename=c.txt", content=b"").status_code == 422
+
+
+def test_a_form_that_cannot_be_read_is_the_senders_mistake_and_spoils_nothing(account: Account) -> None:
+    assert unreadable_forms(account.http, "/api/v2/uploads?filename=log.txt") == {400}

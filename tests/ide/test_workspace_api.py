@@ -7,6 +7,7 @@ from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, Fil
 from daytona.common.errors import DaytonaError, DaytonaNotFoundError
 from daytona.common.lsp_server import LspCompletionPosition
 
+from tests.contract.forms import unreadable_forms
 from tests.ide.stand import Opened
 
 HOME = "/home/dev"
@@ -199,3 +200,14 @@ def test_a_wrong_key_is_refused(episode: Opened) -> None:
 
     with pytest.raises(DaytonaError):
         client.create()
+
+
+def test_a_form_that_cannot_be_read_is_the_senders_mistake_and_spoils_nothing(
+    episode: Opened, sandbox: Sandbox
+) -> None:
+    files = f"/toolbox/{sandbox.id}/files"
+    with episode.client() as http:
+        answered = [unreadable_forms(http, path) for path in ("/upload", f"{files}/bulk-upload")]
+
+    assert answered == [{400}, {400}]
+    assert episode.verify() == []

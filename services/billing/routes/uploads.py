@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import Request
 from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
 
 from services.billing.errors import InvalidRequest
 
@@ -36,8 +36,8 @@ class Upload:
 async def received(request: Request) -> Upload:
     try:
         form = await request.form(max_files=2, max_fields=20)
-    except HTTPException as error:
-        raise InvalidRequest(f"The upload could not be read: {error.detail}", "file") from error
+    except MultiPartException as error:
+        raise InvalidRequest(f"The upload could not be read: {error.message}", "file") from error
     try:
         return await _read(form)
     finally:

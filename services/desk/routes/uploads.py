@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
 
 from services.desk.errors import InvalidParameter
 from services.desk.operations import attaching, listing, records
@@ -65,8 +65,8 @@ async def _received(request: Request) -> tuple[str, bytes]:
             part = form.get("file")
             if isinstance(part, UploadFile):
                 return part.content_type or "", await part.read()
-    except HTTPException as error:
-        raise InvalidParameter("file", str(error.detail)) from error
+    except MultiPartException as error:
+        raise InvalidParameter("file", error.message) from error
     if part is None:
         raise InvalidParameter("file", "It is missing")
     return "text/plain", part.encode()
