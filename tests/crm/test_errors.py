@@ -9,8 +9,8 @@ import pytest
 from hubspot import HubSpot
 from hubspot.crm import contacts
 
+from tests.contract.running import Account, Running
 from tests.crm.account import CONTACTS
-from tests.crm.conftest import Account, Running
 
 OBJECTS = "/crm/v3/objects/contacts"
 
@@ -58,7 +58,7 @@ def test_what_is_not_there_is_not_found(sdk: HubSpot, record_id: str) -> None:
     assert (told["status"], told["message"], told["category"]) == ("error", "resource not found", "OBJECT_NOT_FOUND")
 
 
-def test_a_wrong_credential_is_refused(running: Running) -> None:
+def test_a_wrong_credential_is_refused(running: Running[Account]) -> None:
     stranger = HubSpot(access_token="pat-na1-nobody", host=running.url)
 
     with pytest.raises(contacts.exceptions.UnauthorizedException) as declined:
@@ -105,7 +105,7 @@ def test_a_body_that_is_no_json_is_refused(account: Account) -> None:
     assert (broken.status_code, form.status_code) == (400, 415)
 
 
-def test_correlation_ids_are_the_same_on_a_replay_and_differ_between_requests(running: Running) -> None:
+def test_correlation_ids_are_the_same_on_a_replay_and_differ_between_requests(running: Running[Account]) -> None:
     def ids() -> list[str]:
         account = running.open()
         found = [account.http.get(f"{OBJECTS}/1").json()["correlationId"] for _ in range(2)]
@@ -138,7 +138,7 @@ def limited(account: Account, tries: int = 400) -> httpx.Response:
     raise AssertionError("the plan never limited the rate")
 
 
-def test_a_planned_limit_speaks_as_the_vendor_does(running: Running) -> None:
+def test_a_planned_limit_speaks_as_the_vendor_does(running: Running[Account]) -> None:
     account = running.open(faults="storm")
     answer = limited(account)
     account.close()
@@ -149,11 +149,11 @@ def test_a_planned_limit_speaks_as_the_vendor_does(running: Running) -> None:
     assert answer.headers["retry-after"] == "1"
 
 
-def test_the_sdk_waits_out_a_limit_and_reads_on(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sdk_waits_out_a_limit_and_reads_on(running: Running[Account], monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     account = running.open(faults="rough", seed=_seed_that_limits_the_first_read())
-    client = HubSpot(access_token=account.token, host=running.url)
+    client = HubSpot(access_token=account.key, host=running.url)
 
     page = client.crm.contacts.basic_api.get_page(limit=1)
     account.close()

@@ -8,8 +8,8 @@ from hubspot.crm import associations as v3
 from hubspot.crm.associations import v4
 from hubspot.crm.associations.v4 import schema as labels
 
+from tests.contract.running import Account
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES
-from tests.crm.conftest import Account
 
 CONTACT, COMPANY, OTHER_COMPANY = str(CONTACTS + 1), str(COMPANIES + 1), str(COMPANIES + 2)
 

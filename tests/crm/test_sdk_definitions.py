@@ -5,8 +5,8 @@ from hubspot import HubSpot
 from hubspot.crm import objects, pipelines, properties, schemas
 from hubspot.crm.owners.exceptions import NotFoundException as OwnerNotFound
 
+from tests.contract.running import Account
 from tests.crm.account import DEALS, FORMER_OWNER, OTHER_OWNER, OWNER
-from tests.crm.conftest import Account
 
 
 def test_owners_are_listed_read_and_found_by_email(sdk: HubSpot) -> None:

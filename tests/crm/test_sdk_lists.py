@@ -8,8 +8,8 @@ import pytest
 from hubspot import HubSpot
 from hubspot.crm import lists
 
+from tests.contract.running import HOURS_A_DAY, Account
 from tests.crm.account import CONTACTS, PEOPLE
-from tests.crm.conftest import Account
 
 FIRST, SECOND = str(CONTACTS), str(CONTACTS + 1)
 
@@ -234,7 +234,7 @@ def test_an_import_is_worked_off_on_the_accounts_clock(sdk: HubSpot, account: Ac
     assert started.state == "STARTED"
     assert sdk.crm.contacts.search_api.do_search({"query": "nell"}).total == 0
 
-    account.wait(0.1)
+    account.wait(0.1 / HOURS_A_DAY)
 
     done = sdk.crm.imports.core_api.get_by_id(started.id)
     assert done.state == "DONE"
@@ -259,7 +259,7 @@ def test_an_import_also_falls_due_by_the_ticks_of_requests(sdk: HubSpot, tmp_pat
 
 def test_row_errors_say_what_was_wrong_and_where(sdk: HubSpot, account: Account, tmp_path: Path) -> None:
     started = start_import(sdk, tmp_path)
-    account.wait(1)
+    account.wait(1 / HOURS_A_DAY)
 
     page = sdk.crm.imports.public_imports_api.get_errors(
         int(started.id), include_error_message=True, include_row_data=True

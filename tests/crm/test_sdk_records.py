@@ -9,8 +9,8 @@ from hubspot.crm import contacts as contact_models
 from hubspot.crm import objects as models
 
 from services.crm.kinds import STANDARD
+from tests.contract.running import Account
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, PEOPLE
-from tests.crm.conftest import Account
 
 NEW: dict[str, dict[str, str]] = {
     "contacts": {"email": "ida.lund@hollispine.com", "firstname": "Ida"},

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.running import Account
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, PEOPLE
-from tests.crm.conftest import Account
 
 CONTACT_DEFAULTS = {"firstname", "lastname", "email", "createdate", "lastmodifieddate", "hs_object_id"}
 

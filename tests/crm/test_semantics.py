@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.running import Account
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, OWNER, TICKETS
-from tests.crm.conftest import Account
 
 ONE = f"/crm/v3/objects/contacts/{CONTACTS}"
 

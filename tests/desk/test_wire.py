@@ -10,7 +10,8 @@ from zenpy.lib.exception import APIException, RecordNotFoundException
 from services.desk.errors import render
 from services.kernel.errors import RateLimited
 from services.kernel.product import Circumstance
-from tests.desk.conftest import Account, Running
+from tests.contract.running import Running
+from tests.desk.conftest import Account
 from tests.desk.office import CLOSED, LENA, MARA, NEW, OPEN, STAFF
 
 
@@ -133,7 +134,7 @@ def test_slowing_down_is_asked_for_in_html_where_a_ticket_is_updated() -> None:
     assert b"APIRateLimitExceeded" in read.body
 
 
-def test_planned_faults_meet_the_client_and_change_nothing_by_themselves(running: Running) -> None:
+def test_planned_faults_meet_the_client_and_change_nothing_by_themselves(running: Running[Account]) -> None:
     account = running.open(faults="storm", seed=5)
     seen: dict[int, set[str]] = {}
     for number in range(60):
@@ -178,7 +179,7 @@ def test_answers_do_not_say_what_they_are(account: Account) -> None:
     assert not [word for word in words if word in text]
 
 
-def test_the_same_calls_get_the_same_bytes_in_every_world(running: Running) -> None:
+def test_the_same_calls_get_the_same_bytes_in_every_world(running: Running[Account]) -> None:
     said = []
     for seed in (1, 2):
         account = running.open(seed=seed)

@@ -1,0 +1,94 @@
+"""Thousands of generated requests against a product's OpenAPI: no 5xx, no answer that the document does not promise."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.config import SchemathesisConfig
+
+from services.kernel.config import Settings
+from services.kernel.episodes import Episode, Opening
+from services.kernel.product import Product
+from services.kernel.serve import Service
+from tests.contract.action_space import locked
+
+POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
+# Some requests of each operation should reach something: puts real values where a random text would never hit.
+Aim = Callable[[Case, GenerationMode, int], None]
+
+
+def nouns(product: Product) -> list[str]:
+    """Of all that an agent can do, as it is locked: what is new is tried without a new line here."""
+    return sorted({name.split(".")[1] for name in locked(product.name)["operations"]})
+
+
+class Requests:
+    """One product without a socket, its document, and how many requests it has met."""
+
+    def __init__(self, product: Product, folder: Path, checks: Mapping[str, Any]) -> None:
+        self.service = Service(product, Settings(var=folder, door_token="door"))
+        config = SchemathesisConfig.from_dict({"checks": {"enabled": True, **checks}})
+        schema = schemathesis.openapi.from_asgi("/openapi.json", self.service.agent_app(), config=config)
+        self._operations = [one.ok() for one in schema.get_all_operations()]
+        self._token = product.mint("generated")
+        self.served = 0
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Episode]:
+        """An episode that nothing may break."""
+        episode = self.service.episodes.open(Opening(name, self._token, 7, "standard"))
+        try:
+            yield episode
+            assert episode.broken is None
+        finally:
+            self.service.episodes.close(episode)
+
+    def meet(self, noun: str, examples: Mapping[GenerationMode, int], aim: Aim) -> None:
+        chosen = [one for one in self._operations if one.definition.raw["operationId"].split(".")[1] == noun]
+        assert chosen, f"no operation of {noun}"
+        for operation in chosen:
+            for mode in _modes(operation):
+                self._try(operation, mode, examples[mode], aim)
+
+    def close(self) -> None:
+        self.service.episodes.worlds.close()
+
+    def _try(self, operation: Any, mode: GenerationMode, examples: int, aim: Aim) -> None:
+        turns = itertools.count()
+
+        @settings(
+            max_examples=examples,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def generated(case: Case) -> None:
+            aim(case, mode, next(turns))
+            self.served += 1
+            case.call_and_validate(headers={"Authorization": f"Bearer {self._token}"})
+
+        generated()
+
+
+def aimed_at(real: Mapping[str, Sequence[int | str]], ids: Sequence[int | str], ending: str) -> Aim:
+    """Two of three requests that fit the document name what is there: by their parameter, or one of `ids`."""
+
+    def aim(case: Case, mode: GenerationMode, turn: int) -> None:
+        for name in case.path_parameters or {} if mode is POSITIVE and turn % 3 else ():
+            if choices := real.get(name, ids if name.endswith(ending) else ()):
+                case.path_parameters[name] = choices[turn % len(choices)]
+
+    return aim
+
+
+def _modes(operation: Any) -> list[GenerationMode]:
+    """A path of free texts and nothing else leaves nothing to get wrong."""
+    return [POSITIVE, NEGATIVE] if list(operation.body) or list(operation.query) else [POSITIVE]
