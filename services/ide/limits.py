@@ -20,7 +20,10 @@ class Limits:
     descriptors: int = 1024
     cpu_seconds: int = 120
     wall_seconds: float = 120.0
+    # Of a program beside its own sandbox's guest; and of a sandbox beside the services, where sessions have shares. The
+    # latter is the milder: whoever submits waits for programs in sandboxes.
     nice: int = 10
+    nice_share: int = 5
 
     def inside(self) -> dict[str, int]:
         """As names of resource limits."""

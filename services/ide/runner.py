@@ -67,6 +67,7 @@ def guest_settings(limits: Limits, env: Mapping[str, str]) -> str:
         "limits": limits.inside(),
         "cpu_seconds": limits.cpu_seconds,
         "nice": limits.nice,
+        "nice_share": limits.nice_share,
     }
     return orjson.dumps(settings).decode()
 

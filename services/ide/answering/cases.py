@@ -1,11 +1,16 @@
 """Draws cases from a seed: a generator's text in, encoded cases out."""
 
+from __future__ import annotations
+
 import json
 import random  # noqa: TID251 - seeded, and inside a sandbox: the generator's only chance
 import sys
-from typing import Any
 
 from .values import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Kept:

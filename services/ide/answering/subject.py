@@ -3,13 +3,18 @@
 It knows no expected value and no case but the one it is asked; whatever runs here may lie, and gains nothing by it.
 """
 
+from __future__ import annotations
+
 import importlib
 import json
 import os
 import sys
-from typing import Any
 
 from .values import TooLarge, decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def serve(source: str) -> None:

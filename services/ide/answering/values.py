@@ -1,19 +1,26 @@
-"""Values as JSON that keeps their exact types: True is not 1, a subclass of int is not an int."""
+"""Values as JSON that keeps their exact types: True is not 1, a subclass of int is not an int.
 
-import base64
+It starts with every run of every tree, so that what only some values need is imported by them.
+"""
+
+from __future__ import annotations
+
+import sys
+from binascii import a2b_base64, b2a_base64
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
-from typing import Any
-from zoneinfo import ZoneInfo
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decimal import Decimal
+    from fractions import Fraction
+    from typing import Any
+
+    Coded = list[Any]
 _DEEPEST = 40
 _LONGEST = 20_000
-Coded = list[Any]
 
 
 class TooLarge(ValueError):
@@ -43,7 +50,11 @@ def encode(value: Any, depth: int = 0) -> Coded:
 def _encode_other(value: Any, kind: type, depth: int) -> Coded:
     if isinstance(value, Enum):
         return ["enum", f"{kind.__name__}.{value.name}"]
-    if is_dataclass(value):
+    if kind in _exact_numbers():
+        return [kind.__name__, str(value)]
+    if hasattr(value if isinstance(value, type) else kind, "__dataclass_fields__"):
+        from dataclasses import fields
+
         content = {field.name: getattr(value, field.name) for field in fields(value)}
         return ["object", kind.__name__, [[name, encode(item, depth + 1)] for name, item in sorted(content.items())]]
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
@@ -58,6 +69,12 @@ def _encode_other(value: Any, kind: type, depth: int) -> Coded:
         return ["iterator", items]
     # Neither data nor made of data: comparable with nothing, least of all by its own idea of equality.
     return ["foreign", kind.__name__, [base.__name__ for base in kind.__mro__[1:-1]]]
+
+
+def _exact_numbers() -> list[type]:
+    """Whose values can only be met where they were imported."""
+    named = (("decimal", "Decimal"), ("fractions", "Fraction"))
+    return [getattr(sys.modules[module], name) for module, name in named if module in sys.modules]
 
 
 def decode(coded: Coded) -> Any:
@@ -75,8 +92,7 @@ def decode(coded: Coded) -> Any:
 
 
 def _moment(value: datetime) -> list[Any]:
-    zone = value.tzinfo
-    name = zone.key if isinstance(zone, ZoneInfo) else None
+    name = None if value.tzinfo is None else _zone_name(value.tzinfo)
     offset = value.utcoffset()
     return [
         value.replace(tzinfo=None).isoformat(),
@@ -86,12 +102,36 @@ def _moment(value: datetime) -> list[Any]:
     ]
 
 
+def _zone_name(zone: Any) -> str | None:
+    from zoneinfo import ZoneInfo
+
+    return zone.key if isinstance(zone, ZoneInfo) else None
+
+
 def _from_moment(content: list[Any]) -> datetime:
     text, name, offset, fold = content
     bare = datetime.fromisoformat(text).replace(fold=fold)
     if name is not None:
+        from zoneinfo import ZoneInfo
+
         return bare.replace(tzinfo=ZoneInfo(name))
     return bare if offset is None else bare.replace(tzinfo=timezone(timedelta(seconds=offset)))
+
+
+def _base64(value: bytes | bytearray) -> str:
+    return b2a_base64(value, newline=False).decode()
+
+
+def _decimal(text: str) -> Decimal:
+    from decimal import Decimal
+
+    return Decimal(text)
+
+
+def _fraction(text: str) -> Fraction:
+    from fractions import Fraction
+
+    return Fraction(text)
 
 
 _SIMPLE: dict[type, Any] = {
@@ -100,10 +140,8 @@ _SIMPLE: dict[type, Any] = {
     int: str,
     float: repr,
     str: lambda value: value,
-    bytes: lambda value: base64.b64encode(value).decode(),
-    bytearray: lambda value: base64.b64encode(value).decode(),
-    Decimal: str,
-    Fraction: str,
+    bytes: _base64,
+    bytearray: _base64,
     datetime: _moment,
     date: lambda value: value.isoformat(),
     time: lambda value: value.isoformat(),
@@ -117,10 +155,10 @@ _PLAIN: dict[str, Any] = {
     "int": int,
     "float": float,
     "str": str,
-    "bytes": base64.b64decode,
-    "bytearray": lambda text: bytearray(base64.b64decode(text)),
-    "Decimal": Decimal,
-    "Fraction": Fraction,
+    "bytes": a2b_base64,
+    "bytearray": lambda text: bytearray(a2b_base64(text)),
+    "Decimal": _decimal,
+    "Fraction": _fraction,
     "datetime": _from_moment,
     "date": date.fromisoformat,
     "time": time.fromisoformat,

@@ -177,7 +177,7 @@ class Guest:
         if self._share is None:
             return
         try:
-            os.write(self._share, str(self.settings["nice"]).encode())
+            os.write(self._share, str(self.settings["nice_share"]).encode())
         except BlockingIOError:
             return
         except OSError:
