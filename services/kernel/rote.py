@@ -11,6 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from services.kernel import changes
@@ -67,15 +68,14 @@ class Imagined:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A number, or a text with ids in it, that is another one each time: constant parts and places in turn."""
+    """A number, or a text with ids in it, that is another one each time."""
 
-    number: int = -1
-    parts: tuple[str | int, ...] = ()
+    # Takes its numbers, or the texts that `words` leaves room for.
+    take: "itemgetter[Any]"
+    words: str | None = None
 
     def filled(self, numbers: Sequence[int], texts: Sequence[str]) -> Any:
-        if self.number >= 0:
-            return numbers[self.number]
-        return "".join([part if type(part) is str else texts[part] for part in self.parts])  # type: ignore[index]  # one or the other
+        return self.take(numbers) if self.words is None else self.words % self.take(texts)
 
 
 class Blanks:
@@ -93,10 +93,11 @@ class Blanks:
             return value
         if type(value) is int:
             at = self._numbers.get(value)
-            return value if at is None else Open(at)
+            return value if at is None else Open(itemgetter(at))
         if type(value) is str:
-            parts = self._any.split(value)
-            return value if len(parts) == 1 else Open(parts=tuple(self._texts.get(part, part) for part in parts))
+            constant, ids = (parts := self._any.split(value))[::2], parts[1::2]
+            words = "%s".join(part.replace("%", "%%") for part in constant)
+            return Open(itemgetter(*(self._texts[one] for one in ids)), words) if ids else value
         if isinstance(value, tuple | list):
             return type(value)(map(self.opened, value))
         if isinstance(value, dict):
@@ -105,18 +106,43 @@ class Blanks:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that the fork is told, with its numbers left open: by name or by place, as the parameters are."""
+
+    sql: str
+    told: Any
+    answer: Any
+    opens: tuple[tuple[Any, Open], ...]
+    is_answer_open: bool
+
+    @classmethod
+    def of(cls, sql: str, told: Any, answer: Any) -> "Line":
+        named = told.items() if isinstance(told, dict) else enumerate(told)
+        opens = tuple((where, value) for where, value in named if isinstance(value, Open))
+        return cls(sql, told, answer, opens, _is_open(answer))
+
+    def filled(self, numbers: Sequence[int], texts: Sequence[str]) -> Deed:
+        if not self.opens and not self.is_answer_open:
+            return self.sql, self.told, self.answer
+        told: Any = self.told.copy() if isinstance(self.told, dict) else list(self.told)
+        for where, value in self.opens:
+            told[where] = value.filled(numbers, texts)
+        return self.sql, told, _fill(self.answer, numbers, texts) if self.is_answer_open else self.answer
+
+
+@dataclass(frozen=True, slots=True)
 class Tape:
-    """A deed with its numbers left open. `deeds` are (SQL, parameters, answer); `loose` tells which have an `Open`."""
+    """A deed with its numbers left open, and the kinds of which it takes them."""
 
     kinds: tuple[str, ...]
-    deeds: tuple[tuple[str, Any, Any, bool], ...]
+    lines: tuple[Line, ...]
 
     def played(self, world: World, spelling: Spelling) -> bool:
         """Whether it fitted; if not, nothing of it stays."""
         before = world.ids.snapshot()
         given = [(kind, world.ids.next(kind)) for kind in self.kinds]
         numbers, texts = [number for _, number in given], texts_of(given, spelling)
-        if world.repeated(_filled(self.deeds, numbers, texts)):
+        if world.repeated(line.filled(numbers, texts) for line in self.lines):
             return True
         world.ids.restore(before)
         return False
@@ -171,7 +197,7 @@ def learnt(world: World, work: Callable[[], object], spelling: Spelling) -> Tape
     if again != other.deeds or [kind for kind, _ in one.given] != [kind for kind, _ in other.given]:
         return None
     kinds = tuple(kind for kind, _ in one.given)
-    return Tape(kinds, tuple((*deed, _is_loose(deed[1:])) for deed in _needed(opened)))
+    return Tape(kinds, tuple(Line.of(*deed) for deed in _needed(opened)))
 
 
 def texts_of(given: Sequence[tuple[str, int]], spelling: Spelling) -> list[str]:
@@ -242,25 +268,15 @@ def _is_own(sql: str, asked: Any, own: set[tuple[str, str]]) -> bool:
     return any(repr(asked["key"]) == key and f"FROM {table} \nWHERE {table}." in sql for table, key in own)
 
 
-def _is_loose(value: Any) -> bool:
+def _is_open(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return any(map(_is_loose, value.values()))
-    return any(map(_is_loose, value)) if isinstance(value, tuple | list) else isinstance(value, Open)
-
-
-def _filled(
-    deeds: Sequence[tuple[str, Any, Any, bool]], numbers: Sequence[int], texts: Sequence[str]
-) -> Iterator[Deed]:
-    for sql, asked, answer, loose in deeds:
-        yield (sql, _fill(asked, numbers, texts), _fill(answer, numbers, texts)) if loose else (sql, asked, answer)
+        return any(map(_is_open, value.values()))
+    return any(map(_is_open, value)) if isinstance(value, tuple | list) else isinstance(value, Open)
 
 
 def _fill(value: Any, numbers: Sequence[int], texts: Sequence[str]) -> Any:
-    kind = type(value)
-    if kind is Open:
+    if isinstance(value, Open):
         return value.filled(numbers, texts)
-    if kind is dict:
-        return {name: inner.filled(numbers, texts) if type(inner) is Open else inner for name, inner in value.items()}
-    if kind is tuple or kind is list:
-        return kind([_fill(inner, numbers, texts) for inner in value])
-    return value
+    if isinstance(value, dict):
+        return {name: _fill(inner, numbers, texts) for name, inner in value.items()}
+    return type(value)([_fill(one, numbers, texts) for one in value]) if isinstance(value, tuple | list) else value
