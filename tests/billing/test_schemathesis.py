@@ -11,7 +11,7 @@ from services.billing.product import product
 from services.billing.tables import BY_PREFIX
 from services.kernel.world import World
 from tests.billing.company import build_company
-from tests.contract.generated import NEGATIVE, POSITIVE, Requests, nouns
+from tests.contract.generated import NEGATIVE, POSITIVE, Inside, nouns
 
 LEAST_CASES = 3_000
 EXAMPLES = {POSITIVE: 18, NEGATIVE: 8}
@@ -32,17 +32,17 @@ CHECKS = {
 
 
 @pytest.fixture(scope="module")
-def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Requests]:
+def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     folder = tmp_path_factory.mktemp("generated")
     build_company(folder / "worlds")
-    made = Requests(product, folder, CHECKS)
+    made = Inside(product, folder, CHECKS)
     yield made
     made.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noun", nouns(product))
-def test_generated_requests_meet_only_what_is_documented(requests: Requests, noun: str) -> None:
+def test_generated_requests_meet_only_what_is_documented(requests: Inside, noun: str) -> None:
     with requests.opened(noun) as episode:
         ids = _ids(episode.world)
 
@@ -57,7 +57,7 @@ def test_generated_requests_meet_only_what_is_documented(requests: Requests, nou
 
 
 @pytest.mark.slow
-def test_there_were_thousands_of_them(requests: Requests) -> None:
+def test_there_were_thousands_of_them(requests: Inside) -> None:
     assert requests.served >= LEAST_CASES
 
 

@@ -10,6 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.config import SchemathesisConfig
+from schemathesis.schemas import BaseSchema
 
 from services.kernel.config import Settings
 from services.kernel.episodes import Episode, Opening
@@ -28,35 +29,23 @@ def nouns(product: Product) -> list[str]:
 
 
 class Requests:
-    """One product without a socket, its document, and how many requests it has met."""
+    """What a document says that can be asked, and how often it was."""
 
-    def __init__(self, product: Product, folder: Path, checks: Mapping[str, Any]) -> None:
-        self.service = Service(product, Settings(var=folder, door_token="door"))
-        config = SchemathesisConfig.from_dict({"checks": {"enabled": True, **checks}})
-        schema = schemathesis.openapi.from_asgi("/openapi.json", self.service.agent_app(), config=config)
+    def __init__(self, schema: BaseSchema, token: str) -> None:
         self._operations = [one.ok() for one in schema.get_all_operations()]
-        self._token = product.mint("generated")
+        self._token = token
         self.served = 0
 
-    @contextmanager
-    def opened(self, name: str) -> Iterator[Episode]:
-        """An episode that nothing may break."""
-        episode = self.service.episodes.open(Opening(name, self._token, 7, "standard"))
-        try:
-            yield episode
-            assert episode.broken is None
-        finally:
-            self.service.episodes.close(episode)
+    @property
+    def nouns(self) -> list[str]:
+        return list(dict.fromkeys(map(_noun, self._operations)))
 
     def meet(self, noun: str, examples: Mapping[GenerationMode, int], aim: Aim) -> None:
-        chosen = [one for one in self._operations if one.definition.raw["operationId"].split(".")[1] == noun]
+        chosen = [one for one in self._operations if _noun(one) == noun]
         assert chosen, f"no operation of {noun}"
         for operation in chosen:
             for mode in _modes(operation):
                 self._try(operation, mode, examples[mode], aim)
-
-    def close(self) -> None:
-        self.service.episodes.worlds.close()
 
     def _try(self, operation: Any, mode: GenerationMode, examples: int, aim: Aim) -> None:
         turns = itertools.count()
@@ -78,6 +67,35 @@ class Requests:
         generated()
 
 
+class Inside(Requests):
+    """The same without a socket: the product in this very process."""
+
+    def __init__(self, product: Product, folder: Path, checks: Mapping[str, Any]) -> None:
+        self.service = Service(product, Settings(var=folder, door_token="door"))
+        door = self.service.agent_app()
+        super().__init__(
+            schemathesis.openapi.from_asgi("/openapi.json", door, config=strict(checks)), product.mint("generated")
+        )
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Episode]:
+        """An episode that nothing may break."""
+        episode = self.service.episodes.open(Opening(name, self._token, 7, "standard"))
+        try:
+            yield episode
+            assert episode.broken is None
+        finally:
+            self.service.episodes.close(episode)
+
+    def close(self) -> None:
+        self.service.episodes.worlds.close()
+
+
+def strict(checks: Mapping[str, Any]) -> SchemathesisConfig:
+    """All that schemathesis can check, but for what is said."""
+    return SchemathesisConfig.from_dict({"checks": {"enabled": True, **checks}})
+
+
 def aimed_at(real: Mapping[str, Sequence[int | str]], ids: Sequence[int | str], ending: str) -> Aim:
     """Two of three requests that fit the document name what is there: by their parameter, or one of `ids`."""
 
@@ -87,6 +105,10 @@ def aimed_at(real: Mapping[str, Sequence[int | str]], ids: Sequence[int | str], 
                 case.path_parameters[name] = choices[turn % len(choices)]
 
     return aim
+
+
+def _noun(operation: Any) -> str:
+    return str(operation.definition.raw["operationId"]).split(".")[1]
 
 
 def _modes(operation: Any) -> list[GenerationMode]:

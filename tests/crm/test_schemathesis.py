@@ -6,7 +6,7 @@ import pytest
 
 from services.crm.kinds import STANDARD
 from services.crm.product import product
-from tests.contract.generated import NEGATIVE, POSITIVE, Requests, aimed_at, nouns
+from tests.contract.generated import NEGATIVE, POSITIVE, Inside, aimed_at, nouns
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, OWNER, TICKETS, build_account
 
 LEAST_CASES = 5_000
@@ -35,21 +35,21 @@ CHECKS = {"positive_data_acceptance": {"expected-statuses": ["2xx", "400", "403"
 
 
 @pytest.fixture(scope="module")
-def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Requests]:
+def requests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     folder = tmp_path_factory.mktemp("generated")
     build_account(folder / "worlds")
-    made = Requests(product, folder, CHECKS)
+    made = Inside(product, folder, CHECKS)
     yield made
     made.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noun", nouns(product))
-def test_generated_requests_meet_only_what_is_documented(requests: Requests, noun: str) -> None:
+def test_generated_requests_meet_only_what_is_documented(requests: Inside, noun: str) -> None:
     with requests.opened(noun):
         requests.meet(noun, EXAMPLES_OF_TWINS if noun in TWINS else EXAMPLES, aimed_at(REAL, RECORDS, "Id"))
 
 
 @pytest.mark.slow
-def test_there_were_thousands_of_them(requests: Requests) -> None:
+def test_there_were_thousands_of_them(requests: Inside) -> None:
     assert requests.served >= LEAST_CASES

@@ -222,3 +222,13 @@ def test_what_was_pushed_from_the_workspace_is_what_the_code_host_shows(episode:
 
     assert repo.get_branch("fix").commit.sha == sha
     assert repo.get_commits(sha="fix")[0].commit.author.email == "dana@tallyport.io"
+
+
+def test_a_null_leaves_alone_what_cannot_be_without_a_value(episode: Opened) -> None:
+    with episode.client() as http:
+        before = http.get("/api/v3/repos/tallyport/ledger/issues/1").json()
+        nothing = {"state": None, "labels": None, "assignees": None, "body": None}
+        after = http.patch("/api/v3/repos/tallyport/ledger/issues/1", json=nothing).json()
+
+    assert after["body"] is None
+    assert {**after, "body": before["body"], "updated_at": before["updated_at"]} == before

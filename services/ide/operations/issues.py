@@ -80,13 +80,10 @@ def create(
 
 
 def update(world: World, row: Row, change: Mapping[str, Any]) -> Row:
-    """Only what is named changes."""
+    """Only what is named changes; a null empties a text, and leaves alone what cannot be without a value."""
     now = world.clock.now_ms()
-    kept = {
-        name: change[name]
-        for name in ("title", "body", "state", "state_reason", "labels", "assignees")
-        if name in change
-    }
+    kept = {name: change[name] for name in ("title", "body", "state_reason") if name in change}
+    kept |= {name: change[name] for name in ("state", "labels", "assignees") if change.get(name) is not None}
     if "title" in kept and not str(kept["title"] or "").strip():
         raise Unprocessable("Issue", "title can't be blank", "title", "missing_field")
     after = {**row, **kept}
