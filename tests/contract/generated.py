@@ -97,12 +97,12 @@ def strict(checks: Mapping[str, Any]) -> SchemathesisConfig:
 
 
 def aimed_at(real: Mapping[str, Sequence[int | str]], ids: Sequence[int | str], ending: str) -> Aim:
-    """Two of three requests that fit the document name what is there: by their parameter, or one of `ids`."""
+    """Every other request that fits the document names what is there: by its parameter, or one of `ids`."""
 
     def aim(case: Case, mode: GenerationMode, turn: int) -> None:
-        for name in case.path_parameters or {} if mode is POSITIVE and turn % 3 else ():
+        for name in case.path_parameters or {} if mode is POSITIVE and turn % 2 else ():
             if choices := real.get(name, ids if name.endswith(ending) else ()):
-                case.path_parameters[name] = choices[turn % len(choices)]
+                case.path_parameters[name] = choices[turn // 2 % len(choices)]
 
     return aim
 
