@@ -1,9 +1,11 @@
 """What a folder of recordings adds up to."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from statistics import fmean
+from typing import ClassVar
 
 from dayshift.trajectory import Ending, Trajectory
 from dayshift.verdict import components, failure_class
@@ -11,6 +13,8 @@ from dayshift.verdict import components, failure_class
 # Past this share of episodes that the house broke, the numbers say more about the house than about the policy.
 FAILURE_LINE = 0.05
 _BINS = 20
+# Of the normal distribution, for 95 %.
+_Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,34 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """One policy on everything that it was judged on; what is unscored says nothing about it and is left out."""
+
+    policy: str
+    families: int
+    judged: int
+    passed: int
+    # Where the share that passes lies, with 95 % certainty, if the episodes were drawn by chance.
+    likely: tuple[float, float]
+    # Every family weighs the same, however many episodes it had.
+    mean_reward: float
+
+    HEAD: ClassVar = ("policy", "families", "judged", "passed", "share", "95 % interval", "reward by family")
+
+    def cells(self) -> tuple[str, ...]:
+        low, high = self.likely
+        share = f"{self.passed / self.judged:.1%}"
+        counted = (str(self.families), str(self.judged), str(self.passed))
+        return (self.policy, *counted, share, f"{low:.1%} – {high:.1%}", f"{self.mean_reward:+.3f}")
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """All that a report shows."""
 
     episodes: int
     endings: dict[Ending, int]
+    standings: list[Standing]
     rows: list[Row]
     rewards: Histogram
     steps: Histogram
@@ -70,6 +97,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> Summary:
     return Summary(
         episodes=len(found),
         endings=_endings(found),
+        standings=_standings(scored),
         rows=_rows(found),
         rewards=histogram(rewards, -1.0, 1.0),
         steps=histogram(
@@ -101,6 +129,28 @@ def _endings(found: Iterable[Trajectory]) -> dict[Ending, int]:
     for trajectory in found:
         counted[trajectory.ending] += 1
     return counted
+
+
+def likely_share(passed: int, judged: int) -> tuple[float, float]:
+    """Wilson's interval: it stays between 0 and 1, and is honest about few episodes."""
+    share, spread = passed / judged, _Z**2 / judged
+    middle = (share + spread / 2) / (1 + spread)
+    reach = _Z * sqrt(share * (1 - share) / judged + spread / (4 * judged)) / (1 + spread)
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def _standings(scored: Iterable[Trajectory]) -> list[Standing]:
+    by_policy: dict[str, dict[str, list[Trajectory]]] = defaultdict(lambda: defaultdict(list))
+    for one in scored:
+        by_policy[one.policy or "–"][one.manifest.open.task or "free play"].append(one)
+    return [_standing(policy, families) for policy, families in sorted(by_policy.items())]
+
+
+def _standing(policy: str, families: Mapping[str, Sequence[Trajectory]]) -> Standing:
+    judged = sum(map(len, families.values()))
+    passed = sum(one.ending == "passed" for group in families.values() for one in group)
+    means = [fmean(one.reward for one in group if one.reward is not None) for group in families.values()]
+    return Standing(policy, len(families), judged, passed, likely_share(passed, judged), fmean(means))
 
 
 def _rows(found: Iterable[Trajectory]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from dayshift.report import FAILURE_LINE, Histogram, Summary
+from dayshift.report import FAILURE_LINE, Histogram, Standing, Summary
 
 _COLOURS = {"passed": "#2a7f62", "failed": "#c46b2d", "quarantined": "#7a7f8c"}
 _STYLE = """
@@ -23,6 +23,7 @@ def as_html(summary: Summary, title: str = "Dayshift report") -> str:
             f"<h1>{escape(title)}</h1>",
             _headline(summary),
             _endings(summary),
+            _section("Standings", _table(Standing.HEAD, [one.cells() for one in summary.standings])),
             _rows(summary),
             _section("Reward", _histogram(summary.rewards, "reward, from −1 to 1")),
             _section("Episode length", _histogram(summary.steps, "steps")),

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from dayshift.report import FAILURE_LINE, Histogram, Summary
+from dayshift.report import FAILURE_LINE, Histogram, Standing, Summary
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def as_text(summary: Summary) -> str:
-    parts = [_headline(summary), _table(summary)]
+    standings = [one.cells() for one in summary.standings]
+    parts = [_headline(summary), *([columns(Standing.HEAD, standings)] if standings else []), _table(summary)]
     parts.append(
         f"reward  −1 {_spark(summary.rewards)} +1\nsteps    0 {_spark(summary.steps)} {summary.steps.edges[-1]:g}"
     )

@@ -16,7 +16,7 @@ from dayshift.export import chat_rows, reinforcement_rows, write_rows
 from dayshift.minari_export import export_minari
 from dayshift.recorder import EPISODES_TABLE, QUARANTINED, SCORED, STEPS_TABLE
 from dayshift.recordings import load, read
-from dayshift.report import summarise
+from dayshift.report import likely_share, summarise
 from dayshift.report_html import as_html
 from dayshift.report_text import as_text
 from dayshift.rollout import Situation, do_nothing
@@ -166,9 +166,22 @@ def test_the_report_adds_up(folder: Path) -> None:
     assert means["diligent"] > means["careless"] > means["do_nothing"] == 0.0
     assert summary.mean_reward == fmean(one.reward for one in load(folder))
     assert summary.components["RecordReads"] == (8 / 12, 12)
+    assert {one.policy: (one.judged, one.passed) for one in summary.standings} == {
+        "careless": (4, 0),
+        "diligent": (4, 4),
+        "do_nothing": (4, 0),
+    }
+    assert all(one.mean_reward == pytest.approx(means[one.policy]) for one in summary.standings)
+    assert "diligent    1         4       4       100.0%  51.0% – 100.0%" in text
     assert summary.failure_rate == 1 / 13 > 0.05
     assert "7.69% (1 of 13), ABOVE the 5% line" in text
     assert not summary.trustworthy
+
+
+def test_the_interval_of_a_share_is_wilsons() -> None:
+    assert likely_share(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert likely_share(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+    assert likely_share(1, 1)[1] == 1.0
 
 
 def test_what_an_episode_asks_several_times_is_one_line_in_the_terminal() -> None:
