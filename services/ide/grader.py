@@ -66,6 +66,7 @@ class Bench:
     def __init__(self) -> None:
         self._sandbox: Sandbox | None = None
         self._slots = workshop.current().own_work
+        self._taking = asyncio.Lock()
         self._laid = 0
 
     async def __aenter__(self) -> Self:
@@ -83,14 +84,15 @@ class Bench:
             self._slots.release()
 
     async def sandbox(self) -> Sandbox:
-        if self._sandbox is None:
-            await self._slots.acquire()
-            try:
-                self._sandbox = await prepared()
-            except BaseException:
-                self._slots.release()
-                raise
-        return self._sandbox
+        async with self._taking:
+            if self._sandbox is None:
+                await self._slots.acquire()
+                try:
+                    self._sandbox = await prepared()
+                except BaseException:
+                    self._slots.release()
+                    raise
+            return self._sandbox
 
     async def run(self, tree: Tree, asked: "_Asked", times: int) -> list[Answers]:
         """So many fresh processes, unless one stops: what it said then decides."""
@@ -137,9 +139,7 @@ async def grade(
     """
     asked = _Asked(source, cases)
     # Ours first: a tree that an agent left as it was, or made exactly right, need not run again.
-    right = await _right(bench, reference, asked)
-    # What was wrong before is known from one run; three are for whoever is judged by them.
-    before = (await _ours(bench, start, asked, RUNS if subject == start else 1))[0]
+    right, before = await _right_and_before(bench, reference, start, asked, judged=subject == start)
     bench.clear()
     runs = await _theirs(subject, asked)
     telling = [at for at, said in enumerate(right.said) if not _has_foreign(said)]
@@ -150,6 +150,17 @@ async def grade(
     flags = _flags(runs, telling, lost=len(to_keep) - kept)
     because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
     return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
+
+
+async def _right_and_before(
+    bench: Bench, reference: Tree, start: Tree, asked: "_Asked", *, judged: bool
+) -> tuple[Answers, Answers]:
+    """What was wrong before is known from one run; three are for whoever is judged by them."""
+    found = _ours(bench, start, asked, RUNS if judged else 1)
+    if start == reference:
+        return await _right(bench, reference, asked), (await found)[0]
+    right, before = await asyncio.gather(_right(bench, reference, asked), found)
+    return right, before[0]
 
 
 async def _right(bench: Bench, reference: Tree, asked: "_Asked") -> Answers:
