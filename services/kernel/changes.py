@@ -34,6 +34,8 @@ RECORD = (
     "INSERT INTO changes (revision, request, at, actor, event, table_name, row_id, before, after) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+# A request that was undone may have used the same revisions, but no two requests have one number.
+WRITTEN = "SELECT max(revision), max(request), count(*) FROM changes WHERE table_name = :table_name"
 SINCE = Statement(sa.select(changes).where(changes.c.revision > sa.bindparam("revision")).order_by(changes.c.revision))
 OF_TABLE = Statement(
     sa.select(changes)

@@ -29,6 +29,24 @@ class Clock:
         self._ms = ms
 
 
+class WatchedClock(Clock):
+    """Tells whether anybody has looked at it."""
+
+    __slots__ = ("looked_at",)
+
+    def __init__(self, start_ms: int) -> None:
+        super().__init__(start_ms)
+        self.looked_at = False
+
+    def now_ms(self) -> int:
+        self.looked_at = True
+        return super().now_ms()
+
+    def now(self) -> datetime:
+        self.looked_at = True
+        return super().now()
+
+
 def moment(ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=ms)
 

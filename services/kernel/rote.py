@@ -31,6 +31,8 @@ _LEARNT_AT_MISS = frozenset({2, 8, 32, 128})
 # Places in the parameters of a change.
 _TABLE, _KEY = 5, 6
 _NOTHING = (None, 0)
+# With what follows a comma: such a list is the name of no table.
+_TABLES = re.compile(r"\b(?:FROM|JOIN)\s+(\w+(?:\s*,[^()]*)?)")
 _KEPT = 512
 
 
@@ -114,12 +116,18 @@ class Line:
     answer: Any
     opens: tuple[tuple[Any, Open], ...]
     is_answer_open: bool
+    # Where the answer is the template's for as long as these are untouched; empty where it is not.
+    rests_on: tuple[object, ...]
 
     @classmethod
-    def of(cls, sql: str, told: Any, answer: Any) -> "Line":
+    def of(cls, sql: str, told: Any, answer: Any, rests_on: tuple[object, ...]) -> "Line":
         named = told.items() if isinstance(told, dict) else enumerate(told)
         opens = tuple((where, value) for where, value in named if isinstance(value, Open))
-        return cls(sql, told, answer, opens, _is_open(answer))
+        return cls(sql, told, answer, opens, _is_open(answer), rests_on)
+
+    def is_known(self, world: World) -> bool:
+        """A question that need not be asked again."""
+        return bool(self.rests_on) and world.is_untouched(*self.rests_on)
 
     def filled(self, numbers: Sequence[int], texts: Sequence[str]) -> Deed:
         if not self.opens and not self.is_answer_open:
@@ -142,7 +150,7 @@ class Tape:
         before = world.ids.snapshot()
         given = [(kind, world.ids.next(kind)) for kind in self.kinds]
         numbers, texts = [number for _, number in given], texts_of(given, spelling)
-        if world.repeated(line.filled(numbers, texts) for line in self.lines):
+        if world.repeated(line.filled(numbers, texts) for line in self.lines if not line.is_known(world)):
             return True
         world.ids.restore(before)
         return False
@@ -197,7 +205,7 @@ def learnt(world: World, work: Callable[[], object], spelling: Spelling) -> Tape
     if again != other.deeds or [kind for kind, _ in one.given] != [kind for kind, _ in other.given]:
         return None
     kinds = tuple(kind for kind, _ in one.given)
-    return Tape(kinds, tuple(Line.of(*deed) for deed in _needed(opened)))
+    return Tape(kinds, tuple(Line.of(*deed, _rests_on(world, *deed)) for deed in _needed(opened)))
 
 
 def texts_of(given: Sequence[tuple[str, int]], spelling: Spelling) -> list[str]:
@@ -251,6 +259,21 @@ def _needed(deeds: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, Any, A
         known[question] = sql
 
 
+def _rests_on(world: World, sql: str, asked: Any, answer: Any) -> tuple[object, ...]:
+    """What a question looks at: one row, or whole tables; nothing where the episode that learns has touched it."""
+    if answer is None or _is_open((asked, answer)):
+        return ()
+    tables = _TABLES.findall(sql)
+    places: tuple[object, ...] = ()
+    if _is_of_changes(sql):
+        places = (str(asked["table_name"]),) if "table_name" in asked else ()
+    elif len(tables) == 1 and _is_by_key(sql, asked, tables[0]):
+        places = ((tables[0], asked["key"]),)
+    elif world.has_tables(tables):
+        places = tuple(tables)
+    return places if world.is_untouched(*places) else ()
+
+
 def _table_written(sql: str) -> str:
     """INSERT INTO x, UPDATE x, DELETE FROM x."""
     words = sql.split(maxsplit=3)
@@ -263,9 +286,13 @@ def _mentions(sql: str, table: str) -> bool:
 
 def _is_own(sql: str, asked: Any, own: set[tuple[str, str]]) -> bool:
     """One whole row by its key, after this very deed has written it."""
-    if not isinstance(asked, dict) or list(asked) != ["key"]:
-        return False
-    return any(repr(asked["key"]) == key and f"FROM {table} \nWHERE {table}." in sql for table, key in own)
+    return any(_is_by_key(sql, asked, table) and repr(asked["key"]) == key for table, key in own)
+
+
+def _is_by_key(sql: str, asked: Any, table: str) -> bool:
+    return (
+        isinstance(asked, dict) and list(asked) == ["key"] and sql.endswith(f"FROM {table} \nWHERE {table}.id = :key")
+    )
 
 
 def _is_open(value: Any) -> bool:

@@ -4,6 +4,7 @@ They come through the harness's door and meet the product's own routes and rules
 no tick of the clock, no planned failure.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -16,12 +17,16 @@ from starlette.types import Scope
 from services.kernel.agent_door import as_refusal
 from services.kernel.answers import Answer
 from services.kernel.app import create_api
+from services.kernel.clock import WatchedClock
 from services.kernel.dispatch import Dispatch
 from services.kernel.errors import Refusal
+from services.kernel.forks import Unrepeatable
 from services.kernel.product import Circumstance, Product
 from services.kernel.world import World
 
 CUSTOMER = "customer"
+_FOUND = 200
+_SHOWN, _MOST_SHOWN = "shown to visitors", 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,14 @@ class Visit:
     path: str
     query: dict[str, str]
     body: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What somebody was shown, and the questions to the rows that it came from."""
+
+    answer: Answer
+    deeds: list[tuple[str, Any, list[tuple[Any, ...]] | None]]
 
 
 class Visitors:
@@ -51,8 +64,11 @@ class Visitors:
         world.actor = visit.actor
         world.visitor = visit.user
         world.begin()
+        now_ms = world.clock.now_ms()
         try:
-            answer, stands = await self._decide(world, visit)
+            answer, stands = await (
+                self._look(world, visit) if visit.method == "GET" else self._decide(world, visit, now_ms)
+            )
             if stands:
                 world.keep()
             else:
@@ -65,8 +81,28 @@ class Visitors:
             world.visitor = None
         return answer
 
-    async def _decide(self, world: World, visit: Visit) -> tuple[Answer, bool]:
-        scope, body = _scope(world, visit)
+    async def _look(self, world: World, visit: Visit) -> tuple[Answer, bool]:
+        """People look again and again while time passes; most often at what nobody has changed meanwhile."""
+        shown: dict[Hashable, Seen] = world.beside.setdefault(_SHOWN, {})
+        key = visit.actor, visit.user, visit.path, urlencode(visit.query)
+        if (seen := shown.get(key)) is not None and world.still_answers(seen.deeds):
+            return seen.answer, True
+        clock = world.clock
+        watched = world.clock = WatchedClock(clock.now_ms())
+        try:
+            with world.overheard() as heard:
+                answer, stands = await self._decide(world, visit, clock.now_ms())
+        except Unrepeatable:
+            world.clock = clock
+            return await self._decide(world, visit, clock.now_ms())
+        finally:
+            world.clock = clock
+        if answer.status == _FOUND and not watched.looked_at and not heard.took_back and len(shown) < _MOST_SHOWN:
+            shown[key] = Seen(answer, heard.deeds)
+        return answer, stands
+
+    async def _decide(self, world: World, visit: Visit, now_ms: int) -> tuple[Answer, bool]:
+        scope, body = _scope(world, visit, now_ms)
         try:
             answer = await self._served().answer(scope, body)
             return answer, answer.status < 400
@@ -80,7 +116,7 @@ class Visitors:
         return self._dispatch
 
 
-def _scope(world: World, visit: Visit) -> tuple[Scope, bytes]:
+def _scope(world: World, visit: Visit, now_ms: int) -> tuple[Scope, bytes]:
     body = b"" if visit.body is None else orjson.dumps(visit.body)
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     return {
@@ -98,5 +134,5 @@ def _scope(world: World, visit: Visit) -> tuple[Scope, bytes]:
         "server": ("localhost", 80),
         "extensions": {},
         "world": world,
-        "circumstance": Circumstance(world.request, visit.method, visit.path, world.clock.now_ms()),
+        "circumstance": Circumstance(world.request, visit.method, visit.path, now_ms),
     }, body

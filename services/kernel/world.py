@@ -19,6 +19,7 @@ from services.kernel.statements import Row, Statement, TablePlan, plan_of
 
 Key = int | str
 _WIDEST = 1 << 63
+_NEVER = (None, None, 0)
 
 
 class World:
@@ -29,6 +30,7 @@ class World:
         "_fork",
         "_request",
         "_seed",
+        "_touched",
         "_undo",
         "actor",
         "beside",
@@ -46,6 +48,8 @@ class World:
         self._chances: dict[str, Chance] = {}
         self._request = 0
         self._undo: tuple[int, dict[str, int]] | None = None
+        # Tables, and rows by table and key, that were ever written, also where that was undone.
+        self._touched: set[object] = set()
         self.clock = Clock(about.now_ms)
         self.ids = Ids(about.counters)
         self.revision = 0
@@ -179,13 +183,13 @@ class World:
     @contextmanager
     def imagined(self) -> Iterator[None]:
         """What would happen if: rows, ids and time are as before when it ends."""
-        before = self.revision, self.ids.snapshot(), self.clock.now_ms()
+        before = self.revision, self.ids.snapshot(), self.clock.now_ms(), self._touched.copy()
         self._fork.savepoint("imagined")
         try:
             yield
         finally:
             self._fork.undo("imagined")
-            self.revision, ids, now_ms = before
+            self.revision, ids, now_ms, self._touched = before
             self.ids.restore(ids)
             self.clock = Clock(now_ms)
 
@@ -199,6 +203,12 @@ class World:
         finally:
             self._fork = fork
 
+    def still_answers(self, deeds: Iterable[tuple[str, Any, list[tuple[Any, ...]] | None]]) -> bool:
+        """Whether every question that was overheard has the same answer now."""
+        return all(
+            answer is not None and self._fork.read(sql, told).fetchall() == answer for sql, told, answer in deeds
+        )
+
     def repeated(self, deeds: Iterable[tuple[str, Any, list[tuple[Any, ...]] | None]]) -> bool:
         """Do what was overheard once more, for as long as every question is answered as it was; else nothing of it."""
         fork, revision = self._fork, self.revision
@@ -211,6 +221,7 @@ class World:
                         return False
                 elif sql is changes.RECORD:
                     revision += 1
+                    self._touched.update((told[5], (told[5], told[6])))
                     fork.write(sql, (revision, self._request, *told[2:]))
                 else:
                     fork.write(sql, told)
@@ -220,6 +231,23 @@ class World:
         fork.release("repeated")
         self.revision = revision
         return True
+
+    def is_untouched(self, *places: object) -> bool:
+        """Whether all of them, tables by name or rows by table and key, are as in the template."""
+        return self._touched.isdisjoint(places)
+
+    def written(self, table: sa.Table) -> tuple[Any, ...]:
+        """The last revision and the last request that wrote to a table, and how often it was written to."""
+        name = plan_of(table).name
+        if name not in self._touched and not isinstance(self._fork, Overheard):
+            return _NEVER
+        found: tuple[Any, ...] = self._fork.read(changes.WRITTEN, {"table_name": name}).fetchone()
+        return found
+
+    def has_tables(self, names: Iterable[str]) -> bool:
+        """Whether all of these are tables whose rows are written here, and not what SQLite derives from such."""
+        known = self._fork.template.schema.tables.tables
+        return all(name in known for name in names)
 
     def _read(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         try:
@@ -242,6 +270,7 @@ class World:
 
     def _record(self, table: str, key: Key, event: str, before: Row | None, after: Row | None) -> None:
         revision = self.revision + 1
+        self._touched.update((table, (table, key)))
         self._fork.write(
             changes.RECORD,
             (

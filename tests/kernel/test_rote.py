@@ -1,15 +1,18 @@
-"""Rote: what falls due in every episode is worked out once, and never where anything differs."""
+"""Rote: what falls due in every episode is worked out once, and never where anything differs; what is looked at too."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from services.kernel.answers import Answer
 from services.kernel.changes import Change
 from services.kernel.forks import Forks
 from services.kernel.rote import Rote
+from services.kernel.visitors import Visit, Visitors
 from services.kernel.world import World
-from tests.kernel.pantry import BY_LABEL, shelves, tags
+from tests.kernel.pantry import BY_LABEL, product, shelves, tags
 
 Deed = Callable[[World], None]
 
@@ -147,3 +150,22 @@ def test_what_is_not_asked_for_is_forgotten(forks: Forks) -> None:
 
     # "one" is worked out once and then, in order to be learnt, three times; repeated once; and begun anew at the end.
     assert len(count) == 1 + 3 + 0 + 1 + 1 + 1
+
+
+def test_a_visitor_is_shown_the_same_answer_until_what_it_says_has_changed(world: World) -> None:
+    visitors = Visitors(product)
+
+    def look(shelf: int = 3) -> Answer:
+        return asyncio.run(visitors.serve(world, Visit(1, "customer", "GET", f"/shelves/{shelf}", {}, None)))
+
+    first, again, other = look(), look(), look(4)
+    world.save(shelves, {**(world.get(shelves, 4) or {}), "label": "jam"}, "shelf.updated")
+    meanwhile = look()
+    world.save(shelves, {**(world.get(shelves, 3) or {}), "label": "tea"}, "shelf.updated")
+
+    assert again is first
+    assert meanwhile is first
+    assert b"shelf 4" in other.body
+    assert b"tea" in look().body
+    assert b"jam" in look(4).body
+    assert world.request == 6

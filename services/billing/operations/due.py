@@ -33,13 +33,15 @@ _HAPPENS: tuple[tuple[sa.Table, Callable[[World, Body], Any]], ...] = (
 )
 
 
-def _first_due(table: sa.Table) -> Statement:
+def _first_due(place: int, table: sa.Table) -> sa.Subquery:
     due = table.c.due_at
-    core = sa.select(table.c.id, due).where(due.is_not(None), due <= sa.bindparam("until"))
-    return Statement(core.order_by(due, table.c.created, table.c.seq).limit(1))
+    core = sa.select(sa.literal_column(str(place)).label("place"), table.c.id, due)
+    core = core.where(due.is_not(None), due <= sa.bindparam("until"))
+    return core.order_by(due, table.c.created, table.c.seq).limit(sa.literal_column("1")).subquery()
 
 
-_FIRST = tuple((table, _first_due(table), happen) for table, happen in _HAPPENS)
+# The first of each kind, in one question: it is asked after everything that happens.
+_FIRST = Statement(sa.union_all(*(sa.select(_first_due(place, table)) for place, (table, _) in enumerate(_HAPPENS))))
 
 
 class StandingStill(RuntimeError):
@@ -75,9 +77,9 @@ _ROTE = Rote(_spellings)
 
 
 def _next(world: World, until: int) -> tuple[int, sa.Table, str, Callable[[World, Body], Any]] | None:
-    earliest: tuple[int, sa.Table, str, Callable[[World, Body], Any]] | None = None
-    for table, statement, happen in _FIRST:
-        for key, at in world.rows(statement, {"until": until}):
-            if earliest is None or at < earliest[0]:
-                earliest = (at, table, key, happen)
-    return earliest
+    found = min(((at, place, key) for place, key, at in world.rows(_FIRST, {"until": until})), default=None)
+    if found is None:
+        return None
+    at, place, key = found
+    table, happen = _HAPPENS[place]
+    return at, table, key, happen

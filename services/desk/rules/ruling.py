@@ -17,8 +17,6 @@ from services.kernel.world import World
 
 # Monday to Friday, 08:00 to 18:00, where the account says nothing.
 _USUAL = Schedule(tuple((day * 1440 + 480, day * 1440 + 1080) for day in range(1, 6)))
-# A request that was undone may have used the same revisions, but no two requests have one number.
-_WRITTEN = "SELECT max(revision), max(request), count(*) FROM changes WHERE table_name = :table_name"
 Kept = TypeVar("Kept")
 
 
@@ -59,11 +57,10 @@ def answered_for(world: World, table: sa.Table, rule: Rule) -> Iterator[None]:
 
 def kept(world: World, table: sa.Table, read: Callable[[], Kept]) -> Kept:
     """What was read of a table, for as long as nobody has written to it: rules are asked for at every turn."""
-    name = str(table.name)
-    stamp = world.rows(_WRITTEN, {"table_name": name})
-    held: tuple[Any, Kept] | None = world.beside.get(f"read of {name}")
+    place, stamp = f"read of {table.name}", world.written(table)
+    held: tuple[Any, Kept] | None = world.beside.get(place)
     if held is None or held[0] != stamp:
-        held = world.beside[f"read of {name}"] = (stamp, read())
+        held = world.beside[place] = (stamp, read())
     return held[1]
 
 
