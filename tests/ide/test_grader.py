@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from services.ide import grader, workshop
+from services.ide import grader, subjects, workshop
+from services.ide.memory import Remembered
 from tests.exploits.table import seen
 from tests.ide.exploits import EXPLOITS, MONEY_PATH, Exploit
 from tests.ide.sample import BROKEN_MONEY, MONEY
@@ -158,6 +159,41 @@ def test_a_tree_that_answered_three_times_alike_is_not_asked_again_and_a_flake_a
 
     # One sandbox for the reference and, bytes being bytes, for the start and the subject; three for each flake.
     assert asyncio.run(taken()) == [(1, 1), (0, 5), (0, 9), (1, 10)]
+
+
+def test_what_a_busy_machine_kept_it_waiting_for_is_not_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = {"src/m.py": b"import time\n\n\ndef f():\n    time.sleep(0.7)\n    return 1\n"}
+    steady = {"src/m.py": b"def f():\n    return 1\n"}
+    cases = [[{"call": "m:f", "args": [], "kwargs": {}}]]
+
+    async def graded(waited: float) -> grader.Graded:
+        monkeypatch.setattr(workshop, "kept_waiting", lambda _: waited)
+        async with grader.Bench() as bench:
+            return await grader.grade(bench, slow, steady, steady, "src", cases)
+
+    async def both() -> list[grader.Graded]:
+        await workshop.start()
+        async with grader.Bench() as bench:
+            await grader.grade(bench, steady, steady, steady, "src", cases)
+        monkeypatch.setattr(subjects, "_CASE_SECONDS", 0.4)
+        found = [await graded(0.0), await graded(30.0)]
+        await workshop.stop()
+        return found
+
+    calm, busy = asyncio.run(both())
+
+    assert ([tag for tag, _ in calm.flags], calm.kept) == (["timeout"], 0)
+    assert (busy.flags, busy.kept) == ((), 1)
+
+
+def test_what_is_remembered_is_bounded_by_what_it_holds_and_the_latest_stays() -> None:
+    held = Remembered(100, len)
+    for name, size in (("a", 40), ("b", 40), ("a", 30), ("c", 60)):
+        held[name] = b"x" * size
+    assert [name in held for name in "abc"] == [True, False, True]
+    held["d"] = b"x" * 500
+
+    assert [name in held for name in "abcd"] == [False, False, False, True]
 
 
 def test_a_marker_of_the_references_own_decides_nothing_and_only_an_agents_is_a_cheat() -> None:

@@ -18,6 +18,7 @@ from tests.ide.stand import stand
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
+SESSIONS_SHARE = Path("/proc/self/autogroup").exists()
 STAND_IN = "python:3.11-slim-bookworm"
 ANYBODY = """
 import asyncio
@@ -119,6 +120,21 @@ def test_an_unknown_kind_of_isolation_is_refused() -> None:
 async def test_an_engine_without_the_image_is_refused_by_name() -> None:
     with pytest.raises(NoIsolation, match="no-such-image"):
         await Containers("no-such-image", None).check()
+
+
+async def test_what_runs_inside_stands_behind_the_services_whatever_the_kernel_shares_the_machine_by() -> None:
+    runner, limits = Bubblewrap(), Limits()
+    sandbox = await runner.start(limits)
+    # One try in a tenth of a second is all that the kernel grants to the whole machine.
+    script = (
+        "for n in $(seq 80); do told=$(cat /proc/self/autogroup 2>/dev/null); "
+        f"case $told in ''|*' nice {limits.nice_share}') break;; esac; sleep 0.1; done; echo ${{told##* }} $(nice)"
+    )
+    ran = await sandbox.run(["/bin/bash", "-c", script], seconds=30)
+    sandbox.end()
+    await runner.close()
+
+    assert ran.text.split() == [*([str(limits.nice_share)] if SESSIONS_SHARE else []), str(limits.nice)]
 
 
 async def test_memory_of_all_processes_together_is_bounded_from_outside() -> None:
