@@ -25,8 +25,8 @@ _READING_PRAGMAS = frozenset({"data_version"})
 # A virtual table that is connected declares itself "into" the schema; really writing there needs a pragma we deny.
 _SCHEMA = "sqlite_master"
 _STATEMENTS_KEPT = 96
-# A connection gathers prepared statements, some kilobytes each, until it has all it may keep: over hours a service would
-# slowly grow by most of a megabyte for every fork. A new connection takes a millisecond.
+# A connection gathers prepared statements, some kilobytes each, until it has all it may keep: over hours a service
+# would grow by most of a megabyte for every fork. A new connection takes a millisecond.
 _EPISODES_SERVED = 8
 # The driver keeps prepared statements by their text, past the authorizer: these texts are the fork's own.
 _BEGIN = "BEGIN /* held for an episode */"

@@ -151,6 +151,7 @@ def test_closed_forks_are_not_kept_beyond_the_limit(template: Template) -> None:
         pool.give_back(fork)
 
     assert (pool.open_count, pool.idle_count) == (0, 2)
+    pool.close()
 
 
 def test_a_fork_that_has_served_some_episodes_makes_room_for_a_new_one(forks: Forks) -> None:
@@ -163,4 +164,3 @@ def test_a_fork_that_has_served_some_episodes_makes_room_for_a_new_one(forks: Fo
     most = max(sum(one is fork for one in served) for fork in served)
     assert 1 < most < 20
     assert forks.idle_count <= 1
-    pool.close()
