@@ -117,17 +117,13 @@ class Line:
     opens: tuple[tuple[Any, Open], ...]
     is_answer_open: bool
     # Where the answer is the template's for as long as these are untouched; empty where it is not.
-    rests_on: tuple[object, ...]
+    rests_on: frozenset[object]
 
     @classmethod
-    def of(cls, sql: str, told: Any, answer: Any, rests_on: tuple[object, ...]) -> "Line":
+    def of(cls, sql: str, told: Any, answer: Any, rests_on: frozenset[object]) -> "Line":
         named = told.items() if isinstance(told, dict) else enumerate(told)
         opens = tuple((where, value) for where, value in named if isinstance(value, Open))
         return cls(sql, told, answer, opens, _is_open(answer), rests_on)
-
-    def is_known(self, world: World) -> bool:
-        """A question that need not be asked again."""
-        return bool(self.rests_on) and world.is_untouched(*self.rests_on)
 
     def filled(self, numbers: Sequence[int], texts: Sequence[str]) -> Deed:
         if not self.opens and not self.is_answer_open:
@@ -144,13 +140,22 @@ class Tape:
 
     kinds: tuple[str, ...]
     lines: tuple[Line, ...]
+    # Without the questions that need not be asked while all of these places are untouched.
+    shorter: tuple[Line, ...]
+    rests_on: frozenset[object]
+
+    @classmethod
+    def of(cls, kinds: tuple[str, ...], lines: Sequence[Line]) -> "Tape":
+        rests_on = frozenset(place for line in lines for place in line.rests_on)
+        return cls(kinds, tuple(lines), tuple(line for line in lines if not line.rests_on), rests_on)
 
     def played(self, world: World, spelling: Spelling) -> bool:
         """Whether it fitted; if not, nothing of it stays."""
         before = world.ids.snapshot()
         given = [(kind, world.ids.next(kind)) for kind in self.kinds]
         numbers, texts = [number for _, number in given], texts_of(given, spelling)
-        if world.repeated(line.filled(numbers, texts) for line in self.lines if not line.is_known(world)):
+        lines = self.shorter if world.is_untouched(self.rests_on) else self.lines
+        if world.repeated(line.filled(numbers, texts) for line in lines):
             return True
         world.ids.restore(before)
         return False
@@ -204,8 +209,7 @@ def learnt(world: World, work: Callable[[], object], spelling: Spelling) -> Tape
     again = [(sql, _fill(asked, numbers, texts), _fill(answer, numbers, texts)) for sql, asked, answer in opened]
     if again != other.deeds or [kind for kind, _ in one.given] != [kind for kind, _ in other.given]:
         return None
-    kinds = tuple(kind for kind, _ in one.given)
-    return Tape(kinds, tuple(Line.of(*deed, _rests_on(world, *deed)) for deed in _needed(opened)))
+    return Tape.of(tuple(kind for kind, _ in one.given), list(_lines(world, opened)))
 
 
 def texts_of(given: Sequence[tuple[str, int]], spelling: Spelling) -> list[str]:
@@ -240,29 +244,32 @@ def _is_of_changes(sql: str) -> bool:
     return f"FROM {changes.changes.name}" in sql
 
 
-def _needed(deeds: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, Any, Any]]:
-    """Without questions whose answers are known: asked before and nothing written since, or about our own row."""
-    known: dict[tuple[str, str], str] = {}
-    own: set[tuple[str, str]] = set()
+def _lines(world: World, deeds: Sequence[tuple[str, Any, Any]]) -> Iterator[Line]:
+    """Without questions whose answers are known: asked before and not written to since, or about our own row."""
+    known: dict[str, str] = {}
+    own: set[object] = set()
     for sql, asked, answer in deeds:
         if answer is None:
             if sql is changes.RECORD:
-                own.add((str(asked[_TABLE]), repr(asked[_KEY])))
-            else:
-                written = _table_written(sql)
-                known = {question: told for question, told in known.items() if not _mentions(told, written)}
-            yield sql, asked, answer
+                table = str(asked[_TABLE])
+                own.update((table, (table, repr(asked[_KEY]))))
+                known = {question: told for question, told in known.items() if _outlasts(told, table)}
+            yield Line.of(sql, asked, answer, frozenset())
             continue
-        question = (sql, repr(asked))
+        question = f"{sql}\n{asked!r}"
         if question not in known and not _is_own(sql, asked, own):
-            yield sql, asked, answer
+            yield Line.of(sql, asked, answer, _rests_on(world, own, (sql, asked, answer)))
         known[question] = sql
 
 
-def _rests_on(world: World, sql: str, asked: Any, answer: Any) -> tuple[object, ...]:
-    """What a question looks at: one row, or whole tables; nothing where the episode that learns has touched it."""
-    if answer is None or _is_open((asked, answer)):
-        return ()
+def _outlasts(sql: str, table: str) -> bool:
+    """Questions for one row of another table, or for what was written before: the rest may look at anything."""
+    return _is_of_changes(sql) or (sql.endswith(".id = :key") and f"FROM {table} " not in sql)
+
+
+def _rests_on(world: World, own: set[object], question: tuple[str, Any, Any]) -> frozenset[object]:
+    """What it looks at, one row or whole tables; nothing where this deed or the learning episode has written there."""
+    sql, asked, answer = question
     tables = _TABLES.findall(sql)
     places: tuple[object, ...] = ()
     if _is_of_changes(sql):
@@ -271,22 +278,14 @@ def _rests_on(world: World, sql: str, asked: Any, answer: Any) -> tuple[object, 
         places = ((tables[0], asked["key"]),)
     elif world.has_tables(tables):
         places = tuple(tables)
-    return places if world.is_untouched(*places) else ()
+    looks_at_template = world.is_untouched(places) and own.isdisjoint(places) and not _is_open((asked, answer))
+    return frozenset(places) if looks_at_template else frozenset()
 
 
-def _table_written(sql: str) -> str:
-    """INSERT INTO x, UPDATE x, DELETE FROM x."""
-    words = sql.split(maxsplit=3)
-    return words[1] if words[0] == "UPDATE" else words[2].partition("(")[0]
-
-
-def _mentions(sql: str, table: str) -> bool:
-    return not _is_of_changes(sql) and table in sql
-
-
-def _is_own(sql: str, asked: Any, own: set[tuple[str, str]]) -> bool:
+def _is_own(sql: str, asked: Any, own: set[object]) -> bool:
     """One whole row by its key, after this very deed has written it."""
-    return any(_is_by_key(sql, asked, table) and repr(asked["key"]) == key for table, key in own)
+    tables = _TABLES.findall(sql)
+    return len(tables) == 1 and _is_by_key(sql, asked, tables[0]) and (tables[0], repr(asked["key"])) in own
 
 
 def _is_by_key(sql: str, asked: Any, table: str) -> bool:

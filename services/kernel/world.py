@@ -232,7 +232,7 @@ class World:
         self.revision = revision
         return True
 
-    def is_untouched(self, *places: object) -> bool:
+    def is_untouched(self, places: Iterable[object]) -> bool:
         """Whether all of them, tables by name or rows by table and key, are as in the template."""
         return self._touched.isdisjoint(places)
 
