@@ -80,6 +80,7 @@ _COMMAND_SIGNS: tuple[tuple[str, str], ...] = (
 # Numbers and texts that any code may share with its tests.
 _COMMON = frozenset({"0", "1", "2", "3", "10", "100", "1000", "''", "True", "False", "None"})
 _TELLING = 3
+_KEPT_TEXT = 1 << 16
 _SUPPRESSIONS = re.compile(
     r"#\s*(noqa|type:\s*ignore|pragma:\s*no cover|pylint:\s*disable|nosec|pyright:\s*ignore|fmt:\s*off)"
 )
@@ -249,11 +250,20 @@ def _is_public(name: str) -> bool:
 
 
 def _tree(version: Version | None) -> ast.Module:
+    """Several rules look at one text in turn: the last few are kept, unless they are large."""
+    text = "" if version is None else version.text
+    return _recent(text) if len(text) <= _KEPT_TEXT else _parsed(text)
+
+
+def _parsed(text: str) -> ast.Module:
     """Of what does not parse, nothing: it cannot run either."""
     try:
-        return ast.parse("" if version is None else version.text)
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return ast.Module(body=[], type_ignores=[])
+
+
+_recent = lru_cache(maxsize=4)(_parsed)
 
 
 def _once(flags: list[Flag]) -> list[Flag]:
