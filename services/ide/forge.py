@@ -14,6 +14,10 @@ _SECONDS = 60.0
 _SERVICES = ("git-upload-pack", "git-receive-pack")
 _BREAK, _FIELD = "\x1e", "\x1f"
 _LOG = _FIELD.join(("%H", "%T", "%P", "%an", "%ae", "%at", "%cn", "%ce", "%ct", "%B")) + _BREAK
+_STANDING = (
+    'for at do git --git-dir="$at" for-each-ref --format="%(objectname) %(refname)" refs/heads refs/tags; '
+    f"printf '{_BREAK}'; done"
+)
 _HOOK = """#!/bin/sh
 while read old new ref; do
   branch=${ref#refs/heads/}
@@ -99,11 +103,16 @@ class Forge:
         return await self.sandbox.run(argv, cwd=where, seconds=_SECONDS, stdin=stdin, env=env, now_ms=now_ms)
 
     async def refs(self, repository: Row) -> dict[str, str]:
-        listed = await self.git(
-            repository, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
-        )
-        pairs = (line.partition(" ") for line in listed.text.splitlines())
-        return {name: sha for sha, _, name in pairs}
+        return (await self.standing([repository]))[0]
+
+    async def standing(self, repositories: Sequence[Row]) -> list[dict[str, str]]:
+        """Branches and tags of each, and the commits that they mean; asked for in one go."""
+        if not repositories:
+            return []
+        argv = ["/bin/sh", "-c", _STANDING, "sh", *map(place, repositories)]
+        listed = (await self.sandbox.run(argv, seconds=_SECONDS)).text.split(_BREAK)
+        blocks = [[line.partition(" ") for line in block.split("\n") if line] for block in listed]
+        return [{name: sha for sha, _, name in lines} for lines in blocks[: len(repositories)]]
 
     async def resolve(self, repository: Row, name: str) -> str:
         """The commit that a branch, tag or hash means."""

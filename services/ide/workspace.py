@@ -162,6 +162,6 @@ async def _standing(forge: Forge, repositories: Sequence[Row]) -> dict[str, str]
     """Every branch and tag, `1:refs/heads/main`, and the commit that it means."""
     return {
         f"{repository['id']}:{name}": sha
-        for repository in repositories
-        for name, sha in (await forge.refs(repository)).items()
+        for repository, found in zip(repositories, await forge.standing(repositories), strict=True)
+        for name, sha in found.items()
     }
