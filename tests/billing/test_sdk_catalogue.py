@@ -62,7 +62,7 @@ def test_prices_exist_in_currencies_of_every_kind(v1, currency: str, amount: int
     assert (made.currency, made.unit_amount, made.recurring.interval_count) == (currency, amount, 2)
 
 
-def test_coupons_and_codes(v1, account) -> None:
+def test_coupons_and_their_codes_are_made_found_and_taken_back(v1, account) -> None:
     coupon = v1.coupons.create(
         {
             "percent_off": Decimal("25.5"),

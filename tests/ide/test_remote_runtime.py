@@ -33,7 +33,7 @@ def runtime(episode: Opened) -> RemoteRuntime:
     return RemoteRuntime(auth_token=episode.token, host=episode.url, timeout=30)
 
 
-async def test_it_lives(runtime: RemoteRuntime) -> None:
+async def test_the_runtime_says_that_it_lives(runtime: RemoteRuntime) -> None:
     assert (await runtime.is_alive()).is_alive
 
 

@@ -47,7 +47,7 @@ def test_a_command_says_its_output_and_its_exit_code(sandbox: Sandbox) -> None:
     assert (ran.exit_code, ran.result) == (3, "dana billing\n/home/dev\nwrong\n")
 
 
-def test_code_runs(sandbox: Sandbox) -> None:
+def test_code_runs_in_the_python_of_the_workspace(sandbox: Sandbox) -> None:
     assert sandbox.process.code_run("import sys; print(sum(range(10)), sys.version_info[:2])").result == "45 (3, 11)\n"
 
 
@@ -190,7 +190,7 @@ def test_the_public_tests_run(sandbox: Sandbox) -> None:
     assert "4 passed" in ran.result
 
 
-def test_where_work_happens(sandbox: Sandbox) -> None:
+def test_work_happens_in_the_home_of_whoever_works(sandbox: Sandbox) -> None:
     assert sandbox.get_work_dir() == HOME
     assert sandbox.get_user_home_dir() == HOME
 
