@@ -26,7 +26,7 @@ FORGE = f"{HOME}/repositories"
 _REPOSITORIES = Statement(sa.select(repositories).order_by(repositories.c.id))
 _FILES = Statement(sa.select(files).order_by(files.c.id))
 _ME = Statement(sa.select(users).where(users.c.is_me == 1).limit(1))
-_KEPT_BYTES = 4 << 20
+_KEPT_BYTES = 8 << 20
 # The index is younger than the files it speaks of: git then takes its word.
 _INDEX_AFTER_SECONDS = 60
 _CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = {bare}\n"
@@ -169,11 +169,12 @@ class Images:
         return Beginning(key, (_identity(me), *(part.home for part in parts)), tuple(part.forge for part in parts))
 
     async def _part(self, key: str, world: World, repository: Row, planted: Sequence[Planted]) -> Part:
-        if key not in self._parts:
-            self._parts[key] = _made(world, repository, planted)
-            # Milliseconds each, and a new world has many: others are served in between.
-            await asyncio.sleep(0)
-        return self._parts[key]
+        if key in self._parts:
+            return self._parts[key]
+        part = self._parts[key] = _made(world, repository, planted)
+        # Milliseconds each, and a new world has many: others are served in between, and may make this one forgotten.
+        await asyncio.sleep(0)
+        return part
 
 
 def _key(world: World, repository: Row, planted: Sequence[Planted]) -> str:
