@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.desk.errors import InvalidSearch
-from services.desk.language import searching
+from services.desk.language import articles, searching, words
 from services.desk.language.moments import Span, span
 from services.desk.language.searching import Search
 from services.desk.language.syntax import LONGEST, Property, Text, parse
 from services.desk.operations import tickets
+from services.desk.operations.listing import Numbered
 from services.desk.tables import tables
 from services.desk.tables import tickets as ticket_rows
 from services.desk.tables import users as user_rows
@@ -276,3 +277,13 @@ def test_whatever_is_typed_is_searched_or_refused(forks: Forks, query: str, kind
         pass
     finally:
         forks.give_back(fork)
+
+
+@pytest.mark.parametrize("query", ["pri\x00nter", '"pri\x00nter"', "\x00"])
+def test_a_nul_parts_words_and_ends_no_search(world: World, query: str) -> None:
+    wanted = articles.Wanted(None, None, None, ())
+    reader = world.get(user_rows, MARA)
+    assert reader is not None
+
+    assert articles.search(world, query, wanted, reader, Numbered()).rows == []
+    assert words.expression([Text("pri\x00nter")]) == '"pri nter" *'

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from services.desk.language.syntax import Text
 
 _MOST_WORDS = 32
+# A quote would end the text that the index reads, and so would a NUL.
+_APART = {ord('"'): " ", 0: " "}
 
 
 def expression(texts: Iterable[Text], column: str | None = None) -> str | None:
@@ -18,6 +20,6 @@ def expression(texts: Iterable[Text], column: str | None = None) -> str | None:
 
 def _match(text: Text) -> str:
     """Inside quotes the index splits as it split the texts: `anna@corvane.eu` is a phrase of three words."""
-    quoted = f'"{text.words.replace(chr(34), " ").strip("* ")}"'
+    quoted = f'"{text.words.translate(_APART).strip("* ")}"'
     # A phrase is meant as it stands; a star at its end still asks for a beginning.
     return quoted if text.is_phrase and not text.words.rstrip().endswith("*") else f"{quoted} *"
