@@ -1,5 +1,6 @@
 """drive: one run, from a shape to a summary."""
 
+import gc
 import os
 import threading
 import time
@@ -9,16 +10,19 @@ from statistics import fmean
 from locust.env import Environment
 
 from loadtests.asking import Life
-from loadtests.gauges import Gauge, busy_seconds, cpu_seconds, look
+from loadtests.gauges import busy_seconds, cpu_seconds
 from loadtests.life import Post, live
 from loadtests.measurements import Recorder, Spread, Strain, Summary, kinds_of, spreads_by_name, timeline
 from loadtests.pacing import Schedule, Shape
 from loadtests.targets import NotReady, Target
 from loadtests.users import Run, ShiftUser
+from loadtests.watch import Looks, Watch
 
 _OPENING_SECONDS = 120.0
 _DRAIN_SECONDS = 60.0
-_LOOK_EVERY_SECONDS = 5.0
+_BEAT_SECONDS = 0.01
+# Containers made between two looks for dead rings: what a run remembers is alive, and to go through it takes long.
+_BEFORE_A_LOOK = 200_000
 
 
 class Drive:
@@ -35,7 +39,9 @@ class Drive:
         self.product = product
         self.recorder = Recorder()
         self._is_over = threading.Event()
-        self.looks: list[tuple[float, Gauge]] = []
+        self.looks: Looks = []
+        # How late the generator itself was, in milliseconds: a part of every response time.
+        self._late: list[float] = []
 
     def run(
         self,
@@ -59,20 +65,22 @@ class Drive:
         run.began = time.perf_counter()
         runner.start(self.users, spawn_rate=self.users)
         self._await_ready(run)
+        gc.freeze()
+        gc.set_threshold(_BEFORE_A_LOOK, 10, 100)
+        watch = Watch(self.target)
         own, busy = cpu_seconds(os.getpid()), busy_seconds()
         run.start_clock()
-        self._look(run)
-        looking = threading.Thread(target=self._keep_looking, args=(run,), daemon=True)
-        looking.start()
+        beating = threading.Thread(target=self._beat, daemon=True)
+        beating.start()
         try:
             if meanwhile is not None:
                 meanwhile(run)
-            self._await_end(runner, run)
+            self._await_end(runner, run, watch)
         finally:
             ended = run.now()
             self._is_over.set()
             run.may_leave.set()
-            looking.join()
+            beating.join()
             own_share = (cpu_seconds(os.getpid()) - own) / max(ended, 1e-9)
             share = (busy_seconds() - busy) / max(ended, 1e-9) / (os.cpu_count() or 1)
             runner.quit()
@@ -84,22 +92,21 @@ class Drive:
                 raise NotReady(f"only {run.ready} of {self.users} users could open their episodes")
             time.sleep(0.05)
 
-    def _await_end(self, runner: object, run: Run) -> None:
+    def _await_end(self, runner: object, run: Run, watch: Watch) -> None:
         deadline = self.shape.seconds + _DRAIN_SECONDS
         while run.now() < deadline and run.finished < self.users:
             time.sleep(0.05)
         self._is_over.set()
-        self._look(run)
+        self.looks = [(at - run.began, gauge) for at, gauge in watch.end()]
         run.may_leave.set()
         while run.now() < deadline + _DRAIN_SECONDS and getattr(runner, "user_count", 0) > 0:
             time.sleep(0.1)
 
-    def _keep_looking(self, run: Run) -> None:
-        while not self._is_over.wait(_LOOK_EVERY_SECONDS):
-            self._look(run)
-
-    def _look(self, run: Run) -> None:
-        self.looks.append((run.now(), look(self.target.pids())))
+    def _beat(self) -> None:
+        while not self._is_over.is_set():
+            before = time.perf_counter()
+            time.sleep(_BEAT_SECONDS)
+            self._late.append((time.perf_counter() - before - _BEAT_SECONDS) * 1000)
 
     def _summary(self, run: Run, own_share: float, machine_share: float) -> Summary:
         samples = self.recorder.samples
@@ -131,10 +138,11 @@ class Drive:
 
     def _strain(self, requests: int, own_share: float, machine_share: float) -> Strain:
         (_, first), (_, last) = self.looks[0], self.looks[-1]
+        late = Spread.of(self._late).p99
         if not self.target.pids():
-            return Strain(None, None, None, own_share, machine_cpu_share=machine_share)
-        warm, late = self._quarter(1), self._quarter(3)
-        growth = sum(late.values()) / sum(warm.values()) - 1 if warm and late else None
+            return Strain(None, None, None, own_share, machine_cpu_share=machine_share, generator_late_ms=late)
+        warm, end = self._quarter(1), self._quarter(3)
+        growth = sum(end.values()) / sum(warm.values()) - 1 if warm and end else None
         return Strain(
             cpu_us_per_request=(last.cpu_seconds - first.cpu_seconds) / max(requests, 1) * 1e6,
             cpu_by_service={
@@ -144,12 +152,13 @@ class Drive:
             memory_mb=max(gauge.memory_mb for _, gauge in self.looks),
             memory_growth=growth,
             growth_by_service={
-                name: round(late.get(name, 0.0) - warm.get(name, 0.0), 1) for name in sorted({*warm, *late})
+                name: round(end.get(name, 0.0) - warm.get(name, 0.0), 1) for name in sorted({*warm, *end})
             },
             memory_by_service={name: round(held) for name, held in sorted(last.memory_by_name.items())},
             generator_cpu_share=own_share,
             open_files=last.open_files,
             machine_cpu_share=machine_share,
+            generator_late_ms=late,
         )
 
     def _quarter(self, number: int) -> dict[str, float]:

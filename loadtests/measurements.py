@@ -92,6 +92,8 @@ class Strain:
     growth_by_service: dict[str, float] = field(default_factory=dict)
     # Of all cores, by everybody on the machine: short-lived programs in sandboxes, neighbours.
     machine_cpu_share: float | None = None
+    # By how much the generator's own loop was late, at the 99th percentile: no response time is truer than that.
+    generator_late_ms: float | None = None
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ _ROWS: tuple[tuple[str, Callable[[Figures], Any], str], ...] = (
     ("memory growth %", lambda run: _percent(run["strain"]["memory_growth"]), ".2f"),
     ("open files", lambda run: run["strain"]["open_files"], ",.0f"),
     ("generator CPU %", lambda run: _percent(run["strain"]["generator_cpu_share"]), ".0f"),
+    ("generator late, p99 ms", lambda run: run["strain"].get("generator_late_ms"), ".1f"),
     ("machine CPU %", lambda run: _percent(run["strain"].get("machine_cpu_share")), ".0f"),
 )
 

@@ -47,7 +47,7 @@ class Target:
     def pids(self) -> list[int]:
         if self.root is not None:
             return family_of(self.root)
-        return [pid for container in self.containers for pid in family_of(_pid_of(container))]
+        return [pid for root in _pids_of(self.containers) for pid in family_of(root)]
 
     def service(self, name: str) -> int:
         """The process of one service of an embedded stack."""
@@ -202,11 +202,14 @@ def _stop(started: "subprocess.Popen[bytes]") -> None:
         started.wait()
 
 
-def _pid_of(container: str) -> int:
+def _pids_of(containers: tuple[str, ...]) -> list[int]:
+    """The first process of each; one that is not running has none."""
+    if not containers:
+        return []
     found = subprocess.run(  # noqa: S603 - docker's own tool
-        ["docker", "inspect", "-f", "{{.State.Pid}}", container],  # noqa: S607 - found on the path
+        ["docker", "inspect", "-f", "{{.State.Pid}}", *containers],  # noqa: S607 - found on the path
         capture_output=True,
         text=True,
         check=True,
     )
-    return int(found.stdout)
+    return [pid for pid in map(int, found.stdout.split()) if pid]
