@@ -41,6 +41,6 @@ ENV PATH=/opt/dayshift/venv/bin:$PATH \
 WORKDIR /opt/dayshift/app
 VOLUME /var/lib/dayshift
 USER dayshift
-HEALTHCHECK --interval=5s --timeout=5s --start-period=120s --retries=6 CMD ["python", "-m", "services.health"]
+HEALTHCHECK --interval=5s --timeout=5s --start-period=120s --retries=6 CMD ["python", "-S", "-m", "services.health"]
 ENTRYPOINT ["python", "-m", "services.container"]
 CMD ["control"]

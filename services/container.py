@@ -61,7 +61,7 @@ def note_health(service: str, environment: Mapping[str, str], note: Path = NOTE)
     port = (
         environment.get("DAYSHIFT_CONTROL_PORT", "8700") if service == _CONTROL else catalog.product(service).door_port
     )
-    note.write_text(f"http://127.0.0.1:{port}/health")
+    note.write_text(str(port))
 
 
 def _own_address() -> str:

@@ -37,23 +37,27 @@ def test_a_replica_is_found_at_its_own_address_unless_the_environment_says_other
     assert addresses("control", {}, "10.0.0.7") == {}
 
 
-class _Well(http.server.BaseHTTPRequestHandler):
+class _Service(http.server.BaseHTTPRequestHandler):
+    status = 200
+
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/health" else 404)
+        self.send_response(self.status if self.path == "/health" else 404)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
         """A test's output is its own."""
 
 
-def test_health_is_what_the_service_itself_says(tmp_path: Path) -> None:
+def test_health_is_what_the_service_itself_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = tmp_path / "note"
     assert not is_well(note)
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Well) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Service) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         note_health("control", {"DAYSHIFT_CONTROL_PORT": str(server.server_port)}, note)
         assert is_well(note)
+        monkeypatch.setattr(_Service, "status", 503)
+        assert not is_well(note)
         server.shutdown()
 
     assert not is_well(note)

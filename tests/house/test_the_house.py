@@ -92,9 +92,14 @@ def test_the_lock_has_hashes_and_no_index_address() -> None:
         assert "://" not in text
 
 
+# Read by pip itself, where a build is told about an index of one's own.
+_OF_PIP = {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST"}
+
+
 def test_every_setting_of_the_readme_is_read_and_every_one_read_is_in_the_readme() -> None:
     sources = [path.read_text() for room in ("services", "env_client") for path in (ROOT / room).rglob("*.py")]
     read = {name for text in sources for name in re.findall(r'"((?:DAYSHIFT|OTEL)_[A-Z_]+)"', text)}
+    read |= set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text())) - _OF_PIP
     listed = {name for row in table_rows("variable") for name in re.findall(r"`(\w+)`", row[0])}
     # Addresses are read by pattern, and the README has one product stand for all.
     of_a_product = re.compile(r"DAYSHIFT_(CRM|DESK|BILLING|IDE)_(PORT|URL|DOOR_URL)")
