@@ -47,7 +47,7 @@ load: worlds ## 60 s at 200 requests/s against the embedded stack, with consiste
 
 .PHONY: load-compose
 load-compose: $(READY) ## ten minutes at 200 requests/s against the compose stack
-	@$(BIN)/python -m loadtests run --compose --seconds 600 --p99 50
+	@$(BIN)/python -m loadtests run --compose --seconds 600 --prompt-p99 50
 
 .PHONY: load-max
 load-max: worlds ## raise the load until it no longer holds: the knee

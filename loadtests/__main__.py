@@ -49,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--episodes", type=int, default=0, help="open at once (default: one per user)")
     run.add_argument("--growth", type=float, help="fail when memory grows by more than this share after warm-up")
     run.add_argument("--p99", type=float, help="fail when the 99th percentile is above this many milliseconds")
+    run.add_argument("--prompt-p99", type=float, help="the same, without verdicts and agents' own programs")
     knee = _aimed(commands.add_parser("max", help="find the rate at which answers start to wait"))
     knee.add_argument("--seconds", type=float, default=8.0, help="per rate")
     cost = _aimed(commands.add_parser("cost", help="CPU per request at 1 and at 500 open episodes, and by world"))

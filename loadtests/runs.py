@@ -40,8 +40,12 @@ def _missed(summary: Summary, asked: argparse.Namespace) -> Iterator[str]:
         yield f"{summary.episodes_left} episodes were left open"
     if summary.responses.count < summary.offered:
         yield f"only {summary.responses.count} of {summary.offered} offered requests were answered"
-    if asked.p99 is not None and not summary.responses.p99 <= asked.p99:
-        yield f"p99 of {summary.responses.p99:.1f} ms, above {asked.p99:g}"
+    for what, spread, bar in (
+        ("p99", summary.responses, asked.p99),
+        ("p99 of what answers at once", summary.prompt, asked.prompt_p99),
+    ):
+        if bar is not None and not spread.p99 <= bar:
+            yield f"{what} is {spread.p99:.1f} ms, above {bar:g}"
     growth = summary.strain.memory_growth
     if asked.growth is not None and (growth is None or growth > asked.growth):
         yield f"memory growth of {growth}, above {asked.growth}"

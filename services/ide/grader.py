@@ -135,7 +135,7 @@ async def grade(
     """All must agree in every one of three runs.
 
     Where the reference itself gives an object that is no data (a marker of its own), nothing can be compared: the case
-    decides nothing.
+    decides nothing. Where the start gives one, it is part of what is wrong, and nobody's cheat.
     """
     asked = _Asked(source, cases)
     # Ours first: a tree that an agent left as it was, or made exactly right, need not run again.
@@ -147,7 +147,8 @@ async def grade(
     to_keep = [at for at in telling if before.said[at] == right.said[at]]
     agreed = {at for at in telling if all(one.said[at] == right.said[at] for one in runs)}
     fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
-    flags = _flags(runs, telling, lost=len(to_keep) - kept)
+    suspect = [at for at in telling if not _has_foreign(before.said[at])]
+    flags = _flags(runs, suspect, lost=len(to_keep) - kept)
     because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
     return Graded(len(to_fix), fixed, len(to_keep), kept, flags, because)
 
@@ -233,12 +234,12 @@ def _digest(*parts: Any) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _flags(runs: Sequence[Answers], telling: Sequence[int], lost: int) -> tuple[tuple[str, str], ...]:
+def _flags(runs: Sequence[Answers], suspect: Sequence[int], lost: int) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for one in runs:
         if one.stopped:
             found.setdefault(one.stopped, f"the program stopped answering after {_spoken(one)} cases")
-        if any(_has_foreign(one.said[at]) for at in telling):
+        if any(_has_foreign(one.said[at]) for at in suspect):
             found.setdefault("eq_hack", "it returns objects that only claim to be equal")
     if any(one.said != runs[0].said for one in runs) and not found:
         found["flake"] = f"{RUNS} runs of the same cases did not agree"

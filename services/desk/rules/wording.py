@@ -28,6 +28,7 @@ SINCE = {
 }
 UNTIL = {"until_due_date": "due_at", "until_sla_next_breach_at": "sla_breach_at"}
 TIMES = (*SINCE, *UNTIL)
+_TIMES = frozenset(TIMES)
 COUNTS = ("reopens", "replies", "agent_stations", "group_stations", "number_of_incidents")
 
 EQUAL = ("is", "is_not")
@@ -61,7 +62,7 @@ class Condition:
 
     @property
     def is_about_time(self) -> bool:
-        return self.field in SINCE or self.field in UNTIL
+        return self.field in _TIMES
 
     def spelt(self) -> dict[str, Any]:
         return {"field": self.field, "operator": self.operator, "value": self.value}
