@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -18,6 +19,9 @@ from services.kernel.faults import PLANS
 from services.kernel.product import Product
 from services.kernel.world import World
 
+# Rollouts of one task come in groups; some tens of kilobytes each.
+_PLOTS_KEPT = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Planted:
@@ -31,7 +35,10 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """All that an opening needs: the task, the rows per product, and a fingerprint of the beginning."""
+    """All that an opening needs: the task, the rows per product, and a fingerprint of the beginning.
+
+    The same for every opening of the same task: whoever is given one leaves it as it is.
+    """
 
     instance: Instance | None
     planted: Mapping[str, Planted]
@@ -51,11 +58,16 @@ class Soil:
         self._worlds = {
             name: Worlds(product, settings.worlds_folder, settings.worlds) for name, product in products.items()
         }
+        self._plotted = lru_cache(maxsize=_PLOTS_KEPT)(self._plot)
 
     def fingerprints(self, product: str) -> dict[str, str]:
         return self._worlds[product].fingerprints()
 
     def plot(self, family: Family[Any] | None, request: OpenRequest) -> Plot:
+        """A function of what is asked for alone, so that it is worked out once for all rollouts of a task."""
+        return self._plotted(family, request)
+
+    def _plot(self, family: Family[Any] | None, request: OpenRequest) -> Plot:
         if request.faults not in PLANS:
             raise Unprocessable(f"no fault plan is called {request.faults!r}; there are {', '.join(PLANS)}")
         products = self._with(request.world) if family is None else family.products

@@ -27,8 +27,8 @@ from services.validate.summary import Summary, show
 _ROOT = Path(__file__).resolve().parents[2]
 # What a result depends on beside the worlds: rather too much than too little.
 _SOURCES = ("env_client/dayshift", "fixtures", "services")
-# Each holds a house of its own, some 300 MB; one more than there are cores, for while one waits for a sandbox.
-_MOST_PROCESSES = 9
+# Each holds a house of its own, some 300 MB, and learns by heart for itself: more than cores would be slower.
+_MOST_PROCESSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def plan_for(
     lacking = [f"{product}-{world}" for product in _products(named) if not _world(var, product, world).exists()]
     if lacking:
         raise BadSetting(f"no world file {', '.join(lacking)} in {var / 'worlds'}: run make worlds")
-    return Plan(var, world, named, seeds, resume, processes or min((os.cpu_count() or 1) + 1, _MOST_PROCESSES))
+    return Plan(var, world, named, seeds, resume, processes or min(os.cpu_count() or 1, _MOST_PROCESSES))
 
 
 _place: Household | None = None
