@@ -37,13 +37,14 @@ def look(pids: Iterable[int]) -> Gauge:
 
 
 def name_of(command: str) -> str:
-    """`python -m services crm` is crm, and what the IDE runs for agents are sandboxes, however many there are."""
+    """`python -m services crm` is crm; what the IDE runs for agents are sandboxes, however many there are."""
     words = command.split()
     if "services" in words:
         return words[words.index("services") + 1]
     if "services.control.passage" in words:
         return "relay"
-    return "sandboxes" if words else "?"
+    store = next((store for store in ("postgres", "redis") if words and store in words[0]), None)
+    return store or ("sandboxes" if words else "?")
 
 
 def cpu_seconds(pid: int) -> float:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from loadtests.gauges import name_of
 from loadtests.targets import Target
 from loadtests.watch import Watch
 
@@ -28,3 +29,18 @@ def test_a_watch_that_could_not_look_says_so() -> None:
 
     with pytest.raises(RuntimeError, match="nobody watched"):
         watch.end()
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python -m services crm", "crm"),
+        ("python -m services.control.passage", "relay"),
+        ("postgres: dayshift dayshift 127.0.0.1(57208) idle", "postgres"),
+        ("redis-server *:6379", "redis"),
+        ("/usr/bin/python3.11 -I -S -c import sys", "sandboxes"),
+        ("", "?"),
+    ],
+)
+def test_a_process_counts_for_what_it_is(command: str, name: str) -> None:
+    assert name_of(command) == name
