@@ -16,7 +16,7 @@ from loadtests.peers import opened_episode
 from loadtests.probes import READS_AND_SEARCHES, Probe
 from loadtests.targets import Target, embedded
 
-_QPS = 150.0
+_QPS = 200.0
 _WARM_CALLS = 20
 _MANY, _MANY_USERS = 500, 50
 _MOST_BY_EPISODES = 1.2

@@ -5,8 +5,10 @@ To add up a process's memory takes milliseconds for each, and Locust's users wou
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import asdict
@@ -16,6 +18,7 @@ from loadtests.gauges import Gauge, look
 from loadtests.targets import Target
 
 _LOOK_EVERY_SECONDS = 5.0
+_GLANCE_SECONDS = 0.02
 _ROOT = Path(__file__).parent.parent
 Looks = list[tuple[float, Gauge]]
 
@@ -23,24 +26,28 @@ Looks = list[tuple[float, Gauge]]
 class Watch:
     """Looks from its start to its end, at moments of `time.perf_counter`, which all processes of a machine share."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, every: float = _LOOK_EVERY_SECONDS) -> None:
         asked = [*(["--root", str(target.root)] if target.root is not None else []), *target.containers]
+        # A file and not a pipe: nobody reads for half an hour, and a full pipe would stop the watch.
+        self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - open until the end, as the watch is
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "loadtests.watch", *asked],
+            [sys.executable, "-m", "loadtests.watch", "--every", str(every), *asked],
             cwd=_ROOT,
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            stdout=self.said,
         )
-        assert self._process.stdout is not None, "asked for"
-        self._first = self._process.stdout.readline()
+        while not os.fstat(self.said.fileno()).st_size and self._process.poll() is None:
+            time.sleep(_GLANCE_SECONDS)
 
     def end(self) -> Looks:
         """The last look is now."""
-        said, _ = self._process.communicate()
-        if self._process.returncode or not self._first:
+        self._process.communicate()
+        with self.said:
+            self.said.seek(0)
+            looks = [_read(line) for line in self.said]
+        if self._process.returncode or not looks:
             raise RuntimeError("nobody watched: the process that should have ended before its time")
-        return [_read(line) for line in (self._first, *said.splitlines())]
+        return looks
 
 
 def _read(line: str) -> tuple[float, Gauge]:
@@ -52,12 +59,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m loadtests.watch")
     parser.add_argument("--root", type=int)
     parser.add_argument("containers", nargs="*")
+    parser.add_argument("--every", type=float, default=_LOOK_EVERY_SECONDS, help="seconds between two looks")
     asked = parser.parse_args()
     target = Target("watched", "", "", asked.root, tuple(asked.containers))
     is_over = threading.Event()
     threading.Thread(target=_await_leave, args=(is_over,), daemon=True).start()
     _tell(target)
-    while not is_over.wait(_LOOK_EVERY_SECONDS):
+    while not is_over.wait(asked.every):
         _tell(target)
     _tell(target)
 

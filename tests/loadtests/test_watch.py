@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -22,6 +23,19 @@ def test_a_watch_sees_what_its_processes_spent_between_its_first_look_and_its_la
     assert first_at <= began < last_at <= time.perf_counter()
     assert last.cpu_seconds - first.cpu_seconds == pytest.approx(0.3, abs=0.25)
     assert first.memory_mb > 1
+
+
+def test_a_watch_goes_on_however_much_it_has_to_tell_before_anybody_listens() -> None:
+    watch = Watch(Target("this", "", "", root=os.getpid()), every=0.001)
+    deadline = time.monotonic() + 30
+    # A pipe that nobody reads holds 64 KB: ten minutes of looks.
+    while os.fstat(watch.said.fileno()).st_size < 80 << 10 and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+    looks = watch.end()
+
+    assert time.monotonic() < deadline
+    assert max(later - earlier for (earlier, _), (later, _) in pairwise(looks)) < 5
 
 
 def test_a_watch_that_could_not_look_says_so() -> None:
