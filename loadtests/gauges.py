@@ -32,8 +32,15 @@ def look(pids: Iterable[int]) -> Gauge:
             name = name_of(command_of(pid))
             cpu[name] = cpu.get(name, 0.0) + cpu_seconds(pid)
             memory[name] = memory.get(name, 0.0) + proportional_mb(pid)
-            files += len(list((_PROC / str(pid) / "fd").iterdir()))
+            files += sum(not _is_memory(descriptor) for descriptor in (_PROC / str(pid) / "fd").iterdir())
     return Gauge(sum(cpu.values()), sum(memory.values()), files, cpu, memory)
+
+
+def _is_memory(descriptor: Path) -> bool:
+    """A name for bytes that are kept, and bounded as such: no file and no connection."""
+    with suppress(OSError):
+        return str(descriptor.readlink()).startswith("/memfd:")
+    return False
 
 
 def name_of(command: str) -> str:

@@ -26,12 +26,12 @@ Looks = list[tuple[float, Gauge]]
 class Watch:
     """Looks from its start to its end, at moments of `time.perf_counter`, which all processes of a machine share."""
 
-    def __init__(self, target: Target, every: float = _LOOK_EVERY_SECONDS) -> None:
+    def __init__(self, target: Target) -> None:
         asked = [*(["--root", str(target.root)] if target.root is not None else []), *target.containers]
         # A file and not a pipe: nobody reads for half an hour, and a full pipe would stop the watch.
         self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - open until the end, as the watch is
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", "loadtests.watch", "--every", str(every), *asked],
+            [sys.executable, "-m", "loadtests.watch", *asked],
             cwd=_ROOT,
             stdin=subprocess.PIPE,
             stdout=self.said,
@@ -59,13 +59,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m loadtests.watch")
     parser.add_argument("--root", type=int)
     parser.add_argument("containers", nargs="*")
-    parser.add_argument("--every", type=float, default=_LOOK_EVERY_SECONDS, help="seconds between two looks")
     asked = parser.parse_args()
     target = Target("watched", "", "", asked.root, tuple(asked.containers))
     is_over = threading.Event()
     threading.Thread(target=_await_leave, args=(is_over,), daemon=True).start()
     _tell(target)
-    while not is_over.wait(asked.every):
+    while not is_over.wait(_LOOK_EVERY_SECONDS):
         _tell(target)
     _tell(target)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import orjson
 
 _IDLE_KEPT = 64
-# Servers close idle connections after 5 s: an older one is likely dead, and finding out costs a round trip.
+# An older one may be dead, and finding out costs a round trip: it is hung up instead.
 _FRESH_SECONDS = 4.0
 _LONGEST_HEAD = 1 << 16
 # A machine that is there takes a connection at once, however busy its programs are.
@@ -110,10 +110,8 @@ class Door:
         except BaseException:
             wire.close()
             raise
-        if len(self._idle) < _IDLE_KEPT:
-            self._idle.append(wire)
-        else:
-            wire.close()
+        self._idle.append(wire)
+        self._hang_up_idle()
         return answer
 
     async def _connected(self) -> _Wire:
@@ -126,13 +124,14 @@ class Door:
         return _Wire(reader, writer)
 
     def _kept(self) -> _Wire | None:
+        self._hang_up_idle()
+        return self._idle.pop() if self._idle else None
+
+    def _hang_up_idle(self) -> None:
+        """The longest unused stand first: what a busy moment opened must not stay open for ever."""
         oldest = time.monotonic() - _FRESH_SECONDS
-        while self._idle:
-            wire = self._idle.pop()
-            if wire.used_at > oldest:
-                return wire
-            wire.close()
-        return None
+        while self._idle and (len(self._idle) > _IDLE_KEPT or self._idle[0].used_at <= oldest):
+            self._idle.pop(0).close()
 
 
 def _watch_peer(connected: socket.socket) -> None:

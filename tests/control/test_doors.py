@@ -61,3 +61,41 @@ async def _options() -> dict[tuple[int, int], int]:
         wire.close()
         await wire._writer.wait_closed()
     return found
+
+
+def test_what_a_busy_moment_opened_is_hung_up_when_it_is_quiet_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "_FRESH_SECONDS", 0.3)
+
+    assert uvloop.run(_connections()) == (8, 1)
+
+
+async def _connections() -> tuple[int, int]:
+    """How many were open when eight asked at once, and how many after somebody asked alone for a while."""
+    here: set[asyncio.StreamWriter] = set()
+    together = asyncio.Barrier(8)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        here.add(writer)
+        while await reader.readline():
+            while (await reader.readline()).strip():
+                pass
+            if not quiet.is_set():
+                await together.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        here.discard(writer)
+        writer.close()
+
+    quiet = asyncio.Event()
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        door = Door(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "secret", timeout=5)
+        await asyncio.gather(*(door.get("/health") for _ in range(8)))
+        busy = len(here)
+        quiet.set()
+        for _ in range(5):
+            await asyncio.sleep(0.1)
+            await door.get("/health")
+        await asyncio.sleep(0.1)
+        left = len(here)
+        door.close()
+        await asyncio.sleep(0.05)
+    return busy, left
