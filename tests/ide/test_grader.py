@@ -45,7 +45,7 @@ def commit_of(episode: Opened, exploit: Exploit) -> dict[str, Any]:
     for path, text in exploit.files.items():
         write(episode, path, text)
     for command in exploit.commands:
-        episode.execute(command, timeout=30)
+        episode.execute(command, timeout=120)
     if exploit.report is not None:
         with episode.client() as client:
             body = {"body": exploit.report}
