@@ -113,7 +113,7 @@ class House:
 def chaos(asked: argparse.Namespace) -> int:
     console = Console(width=_WIDTH)
     with _house(asked.worlds) as house:
-        # As long as under each fault: what is kept for the next episodes is there by then.
+        # As long as under each fault, so that most of what is kept for the next episodes is there by then.
         _drive(house, asked, asked.seconds)
         files = _settled(house, lambda: True)[1]
         found = []
