@@ -6,19 +6,27 @@ from typing import Any
 
 import orjson
 import redis.asyncio as redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from services.kernel.registry import FEED_KEPT, FeedEntry, RegistryDown, Replica, least_busy_first
 
 _PREFIX = "dayshift"
 # An owner entry outlives any episode's lease, so that a lost delete does not stay for ever.
 _OWNED_SECONDS = 7 * 24 * 3600
+_SECONDS_TO_ANSWER = 5
 
 
 class RegistryInRedis:
     """Replicas as keys that expire, owners as keys, the feed as a stream."""
 
     def __init__(self, url: str) -> None:
-        self._redis: Any = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5)
+        # A Redis that restarted has hung up on every connection in the pool, and each tells so only when it is used:
+        # one more try, on a new one. Silence is not asked twice.
+        again = Retry(NoBackoff(), retries=1, supported_errors=(redis.ConnectionError,))
+        self._redis: Any = redis.Redis.from_url(
+            url, socket_timeout=_SECONDS_TO_ANSWER, socket_connect_timeout=_SECONDS_TO_ANSWER, retry=again
+        )
 
     async def announce(self, replica: Replica, lease_seconds: float) -> bool:
         if await self._asked(self._redis.exists(_fence_key(replica.instance))):
