@@ -2,7 +2,9 @@
 
 import base64
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from services.ide.errors import NotFound, Unprocessable
@@ -11,7 +13,9 @@ from services.ide.sandbox import Ran, Sandbox
 from services.kernel.statements import Row
 
 _SECONDS = 60.0
-_SERVICES = ("git-upload-pack", "git-receive-pack")
+_FETCH, _PUSH = "git-upload-pack", "git-receive-pack"
+# Verbs that leave every branch and tag where it is.
+_READING = frozenset({"archive", "cat-file", "diff", "grep", "log", "ls-tree", "merge-base", "merge-tree", "rev-parse"})
 _BREAK, _FIELD = "\x1e", "\x1f"
 _LOG = _FIELD.join(("%H", "%T", "%P", "%an", "%ae", "%at", "%cn", "%ce", "%ct", "%B")) + _BREAK
 _STANDING = (
@@ -78,6 +82,9 @@ class Forge:
         self._where: dict[str, str] = {}
         # Where branches and tags stood before anybody worked, where that is not what the world's rows say.
         self.at_first: dict[str, str] = {}
+        # Repositories that were written to since somebody last asked, and those that are being written to.
+        self._written: set[str] = set()
+        self._writing: Counter[str] = Counter()
 
     async def found(self, beginning: Beginning, repositories: Sequence[Row], protections: Sequence[Row]) -> None:
         await beginning.lay_out_forge(self.sandbox)
@@ -100,7 +107,26 @@ class Forge:
     ) -> Ran:
         argv = ["git", *arguments]
         where = place(repository)
-        return await self.sandbox.run(argv, cwd=where, seconds=_SECONDS, stdin=stdin, env=env, now_ms=now_ms)
+        with self._while_writing(() if arguments[0] in _READING else (where,)):
+            return await self.sandbox.run(argv, cwd=where, seconds=_SECONDS, stdin=stdin, env=env, now_ms=now_ms)
+
+    def moved(self, repositories: Sequence[Row]) -> list[Row]:
+        """Those whose branches and tags may stand elsewhere than when this was last asked."""
+        where = self._written | set(+self._writing)
+        self._written = set()
+        return [repository for repository in repositories if place(repository) in where]
+
+    @contextmanager
+    def _while_writing(self, places: Sequence[str]) -> Iterator[None]:
+        self._writing.update(places)
+        try:
+            yield
+        finally:
+            self._done_writing(places)
+
+    def _done_writing(self, places: Sequence[str]) -> None:
+        self._writing.subtract(places)
+        self._written.update(places)
 
     async def refs(self, repository: Row) -> dict[str, str]:
         return (await self.standing([repository]))[0]
@@ -210,7 +236,8 @@ class Forge:
         env = {**names, "GIT_COMMITTER_NAME": author["name"], "GIT_COMMITTER_EMAIL": author["email"]}
         argv = ["/bin/sh", "-c", script]
         where = place(repository)
-        return await self.sandbox.run(argv, cwd=where, seconds=_SECONDS, stdin=stdin, env=env, now_ms=now_ms)
+        with self._while_writing((where,)):
+            return await self.sandbox.run(argv, cwd=where, seconds=_SECONDS, stdin=stdin, env=env, now_ms=now_ms)
 
     async def archive(self, repository: Row, sha: str) -> bytes:
         return (await self.git(repository, "archive", "--format=tar", sha)).stdout
@@ -218,18 +245,23 @@ class Forge:
     async def backend(self, environment: Mapping[str, str], body: bytes, now_ms: int) -> Ran:
         """git's own HTTP service, as a web server would call it."""
         env = {**environment, "GIT_PROJECT_ROOT": FORGE, "GIT_HTTP_EXPORT_ALL": "1"}
-        return await self.sandbox.run(["git", "http-backend"], seconds=_SECONDS, stdin=body, env=env, now_ms=now_ms)
+        # Which of them it writes to, if any, git alone reads from what it is told.
+        with self._while_writing(tuple(self._where.values())):
+            return await self.sandbox.run(["git", "http-backend"], seconds=_SECONDS, stdin=body, env=env, now_ms=now_ms)
 
     def join(self, machine: Sandbox, number: int, asked: str, now_ms: int) -> None:
         """The other end of a git that runs on the machine; whatever else it asks for gets silence."""
         words = shlex.split(asked) if "'" in asked else asked.split()
         where = self._where.get(words[1].strip("/").removesuffix(".git")) if len(words) == 2 else None
-        if where is None or words[0] not in _SERVICES:
+        if where is None or words[0] not in (_FETCH, _PUSH):
             machine.say(number, None)
             machine.let_go(number)
             return
+        written = (where,) if words[0] == _PUSH else ()
 
         def from_forge(content: bytes | None) -> None:
+            if content is None:
+                self._done_writing(written)
             if machine.over is None:
                 machine.say(number, content)
             if content is None:
@@ -239,6 +271,7 @@ class Forge:
             if self.sandbox.over is None:
                 self.sandbox.say(there, content)
 
+        self._writing.update(written)
         there = self.sandbox.pipe([words[0], where], from_forge, now=now_ms)
         machine.hear(number, from_machine)
 

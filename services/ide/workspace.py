@@ -147,8 +147,11 @@ def _git_mode(mode: int) -> int:
 
 
 async def _settle_refs(world: World, forge: Forge) -> None:
-    before: dict[str, Row] = {row["id"]: row for row in world.find(_REFS)}
-    after = await _standing(forge, world.find(_REPOSITORIES))
+    """Of repositories that somebody wrote to: the people of an episode ask often, and to ask git takes long."""
+    moved = forge.moved(world.find(_REPOSITORIES))
+    owners = {repository["id"] for repository in moved}
+    before: dict[str, Row] = {row["id"]: row for row in world.find(_REFS) if row["repository_id"] in owners}
+    after = await _standing(forge, moved)
     for key in sorted(before.keys() - after.keys()):
         world.remove(refs, key, "ref.deleted")
     for key, sha in sorted(after.items()):

@@ -30,6 +30,7 @@ _TEMPLATES_KEPT = 32
 _LIVING = "SELECT id FROM tickets WHERE status_rank < 5 AND deleted_at IS NULL"
 _WITH_INCIDENTS = "SELECT DISTINCT problem_id FROM tickets WHERE problem_id IS NOT NULL"
 _REQUEST_OF = "SELECT request FROM changes WHERE revision = :revision"
+_TICKETS_SINCE = "SELECT DISTINCT row_id FROM changes WHERE revision > :revision AND table_name = 'tickets'"
 _WRITTEN = """SELECT DISTINCT iif(table_name = 'tickets', row_id, coalesce(after, before) ->> '$.body.ticket_id')
     FROM changes WHERE revision > :revision AND table_name IN ('tickets', 'sla_targets')"""
 Then = Callable[[World, Change], None]
@@ -94,10 +95,12 @@ def run(world: World, after_ms: int, then: Then) -> None:
                 read[key] = world.get(tickets, key)
             row = read[key]
             if row is not None and meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
+                before = world.revision
                 with ruling.answered_for(world, automations, rule):
                     _ROTE.do(world, (rule.id, key, hour), partial(_take_turn, world, rule.id, key, hour, then))
                 # What follows from a change may concern any ticket.
-                read.clear()
+                for (written,) in world.rows(_TICKETS_SINCE, {"revision": before}):
+                    read.pop(written, None)
 
 
 def _take_turn(world: World, rule_id: int, key: int, hour: int, then: Then) -> None:

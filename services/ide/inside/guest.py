@@ -3,25 +3,21 @@
 Everything that touches what somebody wrote in here happens in here: a symbolic link or a `..` can only lead to other
 places of the same sandbox. Requests come over one channel as frames: length of JSON, length of blob, JSON, blob.
 
-It starts with every sandbox, so that here, and in its neighbours, nothing is imported for its names alone, and what
-only some requests need is imported by them: half of what a start costs.
+It starts with every sandbox, so that here, and in its neighbours, nothing is imported for its names alone, what only
+some requests need is imported by them, and the rest is `bare`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
 import mmap
 import os
 import resource
-import selectors
-import signal
-import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
 
+from . import bare
+from .bare import READ, WRITE, Selector, Socket
 from .pipes import take
 from .programs import Programs
 from .shells import Shells
@@ -31,9 +27,9 @@ from .tree import ACTIONS
 HEAD = struct.Struct(">II")
 _AT_ONCE = 1 << 20
 _ASK_AGAIN_SECONDS = 0.12
-_PR_SET_DUMPABLE = 4
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol
 
     Message = dict[str, Any]
@@ -67,11 +63,9 @@ class StandardStreams:
 class Guest:
     """One loop over the host's channel, the pipes of programs and the end of programs."""
 
-    def __init__(
-        self, channel: Channel, settings: Message, share: int | None, hands: socket.socket | None = None
-    ) -> None:
+    def __init__(self, channel: Channel, settings: Message, share: int | None, hands: Socket | None = None) -> None:
         self.settings = settings
-        self.selector = selectors.DefaultSelector()
+        self.selector = Selector()
         # What the host's clock said, and what this machine's said then: files are dated by the former.
         self.moments: list[tuple[int, int]] = [(time.time_ns(), 0)]
         self.now = 0
@@ -91,26 +85,23 @@ class Guest:
         }
 
     def send(self, message: Message, blob: bytes = b"") -> None:
-        text = json.dumps(message).encode()
+        text = bare.dumps(message)
         self._outbox += HEAD.pack(len(text), len(blob)) + text + blob
         self._flush()
 
     def loop(self) -> None:
-        self.selector.register(self._channel, selectors.EVENT_READ, self._on_channel)
+        self.selector.register(self._channel.fileno(), READ, self._on_channel)
         self._hear_of_ends()
         self.send({"id": 0, "ready": True})
         while True:
-            for key, events in self.selector.select(None if self._share is None else _ASK_AGAIN_SECONDS):
-                if key.fd in self.selector.get_map():
-                    key.data(key.fd, events)
+            self.selector.tell(None if self._share is None else _ASK_AGAIN_SECONDS)
             self._ask_for_less()
 
     def _hear_of_ends(self) -> None:
         woken, waker = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(waker, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        bare.wake_at_ends(waker)
 
         def reap(pipe: int, _: int) -> None:
             take(pipe, bytearray())
@@ -118,7 +109,7 @@ class Guest:
                 self._shells.ended(pid)
                 self._programs.ended(pid, code)
 
-        self.selector.register(woken, selectors.EVENT_READ, reap)
+        self.selector.register(woken, READ, reap)
 
     def _flush(self) -> None:
         while self._outbox:
@@ -129,13 +120,12 @@ class Guest:
             except OSError:
                 sys.exit(0)
             del self._outbox[:sent]
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outbox else 0)
-        self.selector.modify(self._channel, wanted, self._on_channel)
+        self.selector.modify(self._channel.fileno(), READ | WRITE if self._outbox else READ)
 
     def _on_channel(self, _: int, events: int) -> None:
-        if events & selectors.EVENT_WRITE:
+        if events & WRITE:
             self._flush()
-        if not events & selectors.EVENT_READ:
+        if not events & READ:
             return
         try:
             received = self._channel.recv(_AT_ONCE)
@@ -154,7 +144,7 @@ class Guest:
             end = start + text + blob
             if len(self._inbox) < end:
                 break
-            self._serve(json.loads(self._inbox[start : start + text]), bytes(self._inbox[start + text : end]))
+            self._serve(bare.loads(self._inbox[start : start + text]), bytes(self._inbox[start + text : end]))
             at = end
         del self._inbox[:at]
 
@@ -192,9 +182,9 @@ class Guest:
         self.send({"id": message["id"], **told}, content)
 
 
-def handed(hands: socket.socket) -> Any:
+def handed(hands: Socket) -> Any:
     """The memory behind a descriptor that the host has sent already."""
-    _, (descriptor, *_rest), _, _ = socket.recv_fds(hands, 1, 1)
+    descriptor = hands.received_descriptor()
     try:
         # All of it is about to be read: told so, the kernel maps it at once and not page by page.
         return mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE, prot=mmap.PROT_READ)
@@ -217,17 +207,19 @@ def settle(limits: dict[str, int]) -> None:
         hard = resource.getrlimit(number)[1]
         value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(number, (value, value))
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    bare.hide()
     os.umask(0o022)
 
 
 def main() -> None:
-    settings: Message = json.loads(sys.argv[1])
+    settings: Message = bare.loads(sys.argv[1].encode())
+    channels = [int(number) for number in sys.argv[2:4] if number != "-"]
+    bare.close_inherited(set(channels))
     share = share_of_the_machine()
     settle(settings["limits"])
-    if sys.argv[2] == "-":
+    if not channels:
         Guest(StandardStreams(), settings, share).loop()
-    channel, hands = (socket.socket(fileno=int(number)) for number in sys.argv[2:4])
+    channel, hands = (Socket(fileno=number) for number in channels)
     for end in (channel, hands):
         os.set_inheritable(end.fileno(), False)
     channel.setblocking(False)

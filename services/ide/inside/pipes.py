@@ -1,9 +1,15 @@
 """Small verbs on descriptors and processes."""
 
+from __future__ import annotations
+
 import os
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+
+from .bare import quietly
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # How much of what a program says is kept; the rest is read and dropped, so that it can go on.
 KEEP = 4 << 20
@@ -39,14 +45,14 @@ def write_all(pipe: int, content: bytes) -> None:
 def close(descriptors: Iterable[int | None]) -> None:
     for descriptor in descriptors:
         if descriptor is not None:
-            with suppress(OSError):
+            with quietly:
                 os.close(descriptor)
 
 
 def descendants(pid: int) -> list[int]:
     parents: dict[int, int] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib is slow to import, and this starts often
-        with suppress(OSError), open(f"/proc/{name}/stat") as file:  # noqa: PTH123
+        with quietly, open(f"/proc/{name}/stat") as file:  # noqa: PTH123 - as above
             parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
     found: list[int] = []
     frontier = [pid]
@@ -58,12 +64,12 @@ def descendants(pid: int) -> list[int]:
 
 def signal_all(pids: Iterable[int], number: int) -> None:
     for pid in pids:
-        with suppress(OSError):
+        with quietly:
             os.kill(pid, number)
 
 
 def end_tree(pid: int, number: int) -> None:
     below = descendants(pid)
-    with suppress(OSError):
+    with quietly:
         os.killpg(pid, number)
     signal_all([pid, *below], number)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
-import selectors
-import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 
+from .bare import READ, SIGKILL, WRITE, quietly, started
 from .pipes import KEEP, ONE_READ, close, end_tree, take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from .guest import Guest, Message
 
 
@@ -42,24 +40,19 @@ class Programs:
         settings = self._guest.settings
         moment = f"@{self._guest.now // 1000} +0000"
         dated = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
-        started = subprocess.Popen(  # noqa: S603 - to run what is asked for is the purpose
-            message["argv"],
-            cwd=message.get("cwd") or settings["home"],
-            env={**settings["env"], **dated, **(message.get("env") or {})},
-            stdin=ends[0],
-            stdout=ends[1],
-            stderr=ends[2],
-            pass_fds=keep,
+        env = {**settings["env"], **dated, **(message.get("env") or {})}
+        os.chdir(message.get("cwd") or settings["home"])
+        try:
             # A group to be killed by, but no session of its own, which would have a share of the machine of its own.
-            process_group=0,
-        )
-        # Reaped by this process as the first of its namespace, not by subprocess.
-        started.returncode = 0
-        with suppress(OSError):
+            pid = started(message["argv"], env, ends, keep)
+        finally:
+            os.chdir(settings["home"])
+        # It may be gone already.
+        with quietly:
             seconds = settings["cpu_seconds"]
-            resource.prlimit(started.pid, resource.RLIMIT_CPU, (seconds, seconds))
-            os.setpriority(os.PRIO_PROCESS, started.pid, settings["nice"])
-        return started.pid
+            resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
+            os.setpriority(os.PRIO_PROCESS, pid, settings["nice"])
+        return pid
 
     def _run(self, message: Message, blob: bytes) -> None:
         """Answers when the program has ended."""
@@ -90,7 +83,7 @@ class Programs:
             if over:
                 self._unlisten(program, fd)
 
-        self._guest.selector.register(pipe, selectors.EVENT_READ, on_output)
+        self._guest.selector.register(pipe, READ, on_output)
 
     def _unlisten(self, program: Program, pipe: int) -> None:
         self._guest.selector.unregister(pipe)
@@ -112,7 +105,7 @@ class Programs:
                 self._guest.selector.unregister(fd)
                 os.close(fd)
 
-        self._guest.selector.register(pipe, selectors.EVENT_WRITE, on_writable)
+        self._guest.selector.register(pipe, WRITE, on_writable)
 
     def reaped(self) -> Iterator[tuple[int, int]]:
         """Whoever has ended, orphans of the sandbox among them."""
@@ -141,14 +134,14 @@ class Programs:
         """End a program that another request started, with all that it started."""
         for program in list(self._running.values()):
             if program.request == message["target"]:
-                end_tree(program.pid, signal.SIGKILL)
+                end_tree(program.pid, SIGKILL)
         self._guest.send({"id": message["id"]})
 
     def _kill_all(self, message: Message, _: bytes) -> None:
         """Again and again, since those that fork may outrun one sweep."""
         for _sweep in range(100):
             try:
-                os.kill(-1, signal.SIGKILL)
+                os.kill(-1, SIGKILL)
             except ProcessLookupError:
                 break
             for pid, code in self.reaped():

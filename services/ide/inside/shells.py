@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import pty
-import re
-import selectors
-import signal
-import termios
-from collections.abc import Callable
 
+from .bare import READ, SIGINT, SIGKILL
 from .pipes import KEEP, close, descendants, end_tree, signal_all, take, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .guest import Guest, Message
     from .programs import Programs
 
@@ -108,9 +105,9 @@ class Shells:
     def _listen(self, session: Session) -> None:
         for pipe in (session.status, *session.outputs):
             os.set_blocking(pipe, False)
-        self._guest.selector.register(session.status, selectors.EVENT_READ, lambda *_: self._on_status(session))
+        self._guest.selector.register(session.status, READ, lambda *_: self._on_status(session))
         for which, pipe in enumerate(session.outputs):
-            self._guest.selector.register(pipe, selectors.EVENT_READ, self._on_output(session, which))
+            self._guest.selector.register(pipe, READ, self._on_output(session, which))
 
     def _on_output(self, session: Session, which: int) -> Callable[[int, int], None]:
         def heard(pipe: int, _: int) -> None:
@@ -178,6 +175,10 @@ class Shells:
 
     def _look_for_expected(self, command: Command) -> None:
         """Interactive programs do not end: an answer is due when they say what was expected of them."""
+        if not command.expect:
+            return
+        import re
+
         for pattern in command.expect:
             if found := re.search(pattern.encode(), bytes(command.said[0])):
                 del command.said[0][found.start() :]
@@ -202,16 +203,16 @@ class Shells:
         session = self._named(message)
         if session.running is not None:
             if message.get("whole"):
-                end_tree(session.pid, signal.SIGKILL)
+                end_tree(session.pid, SIGKILL)
                 # At once, not when its end is noticed: the next request must not find a shell that is dying.
                 self._forget(session)
             else:
-                signal_all(descendants(session.pid), signal.SIGKILL if message.get("hard") else signal.SIGINT)
+                signal_all(descendants(session.pid), SIGKILL if message.get("hard") else SIGINT)
         self._guest.send({"id": message["id"], "running": session.running is not None})
 
     def _close(self, message: Message, _: bytes) -> None:
         session = self._named(message)
-        end_tree(session.pid, signal.SIGKILL)
+        end_tree(session.pid, SIGKILL)
         self._forget(session)
         self._guest.send({"id": message["id"]})
 
@@ -223,7 +224,7 @@ class Shells:
             command.exit = 137
             self._answer(command, None)
         for pipe in {session.control, session.status, session.stdin, *session.outputs}:
-            if pipe in self._guest.selector.get_map():
+            if pipe in self._guest.selector:
                 self._guest.selector.unregister(pipe)
             close((pipe,))
 
@@ -261,7 +262,9 @@ def _plain_pipes() -> tuple[tuple[int, int, int], int, tuple[int, ...]]:
 
 def _terminal() -> tuple[tuple[int, int, int], int, tuple[int, ...]]:
     """A terminal without echo, whose lines end as files' do."""
-    ours, theirs = pty.openpty()
+    import termios
+
+    ours, theirs = os.openpty()
     mode = termios.tcgetattr(theirs)
     mode[1] &= ~termios.ONLCR
     mode[3] &= ~termios.ECHO

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import selectors
-import socket
-from collections.abc import Callable
-from contextlib import suppress
 
+from .bare import READ, Socket, finish_writing, listening
 from .pipes import close, take, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .guest import Guest, Message
     from .programs import Programs
 
@@ -21,15 +20,14 @@ _LONGEST_HEAD = 4096
 class Stream:
     """Bytes both ways between a descriptor in here and the host."""
 
-    def __init__(self, read: int, write: int, connection: socket.socket | None = None) -> None:
+    def __init__(self, read: int, write: int, connection: Socket | None = None) -> None:
         self.read = read
         self.write: int | None = write
         self.connection = connection
 
     def finish_writing(self) -> None:
         if self.connection is not None:
-            with suppress(OSError):
-                self.connection.shutdown(socket.SHUT_WR)
+            finish_writing(self.connection)
         else:
             close((self.write,))
         self.write = None
@@ -70,7 +68,7 @@ class Streams:
                 self._guest.selector.unregister(pipe)
                 self._guest.send({"id": number, "flow": False})
 
-        self._guest.selector.register(stream.read, selectors.EVENT_READ, heard)
+        self._guest.selector.register(stream.read, READ, heard)
 
     def _flow(self, message: Message, blob: bytes) -> None:
         stream = self._streams.get(message["to"])
@@ -84,7 +82,7 @@ class Streams:
         stream = self._streams.pop(message["to"], None)
         if stream is None:
             return
-        if stream.read in self._guest.selector.get_map():
+        if stream.read in self._guest.selector:
             self._guest.selector.unregister(stream.read)
         if stream.connection is not None:
             stream.connection.close()
@@ -92,14 +90,12 @@ class Streams:
             close({stream.read, stream.write})
 
     def _answer_dials(self, message: Message, _: bytes) -> None:
-        listening = socket.socket(socket.AF_UNIX)
-        listening.bind(message["at"])
-        listening.listen(16)
-        self._guest.selector.register(listening, selectors.EVENT_READ, lambda *_: self._dial(listening))
+        ear = listening(message["at"])
+        self._guest.selector.register(ear.fileno(), READ, lambda *_: self._dial(ear))
         self._guest.send({"id": message["id"]})
 
-    def _dial(self, listening: socket.socket) -> None:
-        connection, _ = listening.accept()
+    def _dial(self, ear: Socket) -> None:
+        connection = ear.accepted()
         connection.settimeout(1)
         head = b""
         try:

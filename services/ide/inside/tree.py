@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import bisect
-import fnmatch
 import grp
-import json
 import os
 import pwd
 import stat
-from collections.abc import Callable, Iterator
 from io import BytesIO
+
+from .bare import loads
 
 # One system call each, on hundreds of paths: an object for every one of them costs more than the call.
 # ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     Message = dict[str, Any]
@@ -36,7 +35,7 @@ def put(message: Message, blob: bytes, _: Moments) -> Told:
     contents = memoryview(blob)
     opened: dict[str, int] = {}
     try:
-        for path, mode, size, seconds in json.loads(blob[:at]):
+        for path, mode, size, seconds in loads(blob[:at]):
             folder, _slash, name = path.rpartition("/")
             place = opened.get(folder)
             if place is None:
@@ -80,13 +79,14 @@ def take_all(message: Message, _: bytes, __: Moments) -> Told:
 
 def scan(message: Message, _: bytes, __: Moments) -> Told:
     """Path, mode and SHA-256 of every file below a folder."""
-    import hashlib
+    # hashlib would load a whole library of digests first.
+    from _sha256 import sha256  # type: ignore[import-not-found]  # part of this interpreter, and without a stub
 
     found: list[list[Any]] = []
     for path, full, status in _walk(message["root"], set(message.get("without") or ())):
         content = os.fsencode(os.readlink(full)) if stat.S_ISLNK(status.st_mode) else _content(full)
         if content is not None:
-            found.append([path, status.st_mode, hashlib.sha256(content).hexdigest(), len(content)])
+            found.append([path, status.st_mode, sha256(content).hexdigest(), len(content)])
     return {"files": found}, b""
 
 
@@ -138,6 +138,8 @@ def listing(message: Message, _: bytes, moments: Moments) -> Told:
 
 
 def glob(message: Message, _: bytes, __: Moments) -> Told:
+    import fnmatch
+
     pattern, root = message["pattern"], message["path"]
     if not os.path.isdir(root):
         raise FileNotFoundError(2, "No such file or directory", root)
@@ -239,6 +241,8 @@ def _dated(nanoseconds: int, moments: Moments) -> int:
 
     What this machine made before it was first told the time, the folders of a tree, dates from that first request.
     """
+    import bisect
+
     at = bisect.bisect_right(moments, (nanoseconds, 1 << 62)) - 1
     return nanoseconds // 10**6 if at < 0 else moments[min(max(at, 1), len(moments) - 1)][1]
 
