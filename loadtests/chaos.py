@@ -29,7 +29,8 @@ from loadtests.users import Run
 _DOOR_TOKEN = "load-door"  # noqa: S105 - a loopback stack that lives for minutes
 _BREAK_AT_SECONDS = 6.0
 _SETTLE_SECONDS = 60.0
-_FILES_ALLOWED = 24
+# Above what was open before, of either kind: idle forks, warm sandboxes and pools are some more or less at any moment.
+_ALLOWED = 24
 _USERS = 30
 _PLAYGROUND = 1
 _WIDTH = 160
@@ -43,6 +44,24 @@ class Fault:
     begin: Callable[[], None]
     end: Callable[[], None]
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the stack has open when nobody uses it."""
+
+    forks: int
+    connections: int
+    files: int
+
+    def left_since(self, before: "Held") -> list[str]:
+        """What a fault left behind: forks beside the playground's, and more of the rest than comes and goes."""
+        grown = {
+            "connections": self.connections - before.connections,
+            "files": self.files - before.files,
+        }
+        forks = [f"{self.forks - _PLAYGROUND} forks"] if self.forks > _PLAYGROUND else []
+        return [*forks, *(f"{more} {kind}" for kind, more in grown.items() if more > _ALLOWED)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +119,9 @@ class House:
         with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
             return _gauge(answer.read().decode(), "open_forks")
 
-    def files(self) -> int:
-        return look(self.target.pids()).open_files
+    def held(self) -> Held:
+        seen = look(self.target.pids())
+        return Held(self.forks(), seen.connections, seen.open_files - seen.connections)
 
     def _product(self) -> int:
         return self.target.service("crm")
@@ -115,13 +135,13 @@ def chaos(asked: argparse.Namespace) -> int:
     with _house(asked.worlds) as house:
         # As long as under each fault, so that most of what is kept for the next episodes is there by then.
         _drive(house, asked, asked.seconds)
-        files = _settled(house, lambda: True)[1]
+        before = _settled(house, None)
         found = []
         for fault in house.faults():
             if asked.fault and fault.name not in asked.fault:
                 continue
             console.print(f"breaking: {fault.name} …")
-            found.append(_broken(house, fault, asked, files))
+            found.append(_broken(house, fault, asked, before))
         if not house.parts.postgres.has_own_disk:
             console.print("the disk of the ledger was not filled: that needs root, to mount a small one")
     _print(console, found)
@@ -145,7 +165,7 @@ def _house(worlds: Path) -> Iterator[House]:
             yield House(target, parts, cable, door_port)
 
 
-def _broken(house: House, fault: Fault, asked: argparse.Namespace, files_before: int) -> Aftermath:
+def _broken(house: House, fault: Fault, asked: argparse.Namespace, before: Held) -> Aftermath:
     healed_at = [0.0]
 
     def meanwhile(run: Run) -> None:
@@ -160,9 +180,7 @@ def _broken(house: House, fault: Fault, asked: argparse.Namespace, files_before:
     hit = sorted({trouble.episode for trouble in recorder.troubles if trouble.episode})
     told = {episode: house.outcome(episode) for episode in hit}
     unexplained = [f"{episode}: {said}" for episode, said in told.items() if not _is_explained(*said)]
-    forks, files = _settled(
-        house, lambda: house.forks() <= _PLAYGROUND and house.files() <= files_before + _FILES_ALLOWED
-    )
+    after = _settled(house, before)
     failures = [sample.done for sample in recorder.samples if sample.is_error]
     last = max([*failures, *(trouble.at for trouble in recorder.troubles)], default=_BREAK_AT_SECONDS)
     return Aftermath(
@@ -175,10 +193,7 @@ def _broken(house: House, fault: Fault, asked: argparse.Namespace, files_before:
         episodes_unharmed=summary.lives,
         broken_seconds=last - _BREAK_AT_SECONDS,
         recovery_seconds=max(0.0, last - healed_at[0]),
-        leaked=[
-            *([f"{forks - _PLAYGROUND} forks"] if forks > _PLAYGROUND else []),
-            *([f"{files - files_before} files"] if files > files_before + _FILES_ALLOWED else []),
-        ],
+        leaked=after.left_since(before),
         causes=_counted(because or str(outcome) for outcome, because in told.values()),
         failures=_counted(trouble.what[:120] for trouble in recorder.troubles),
     )
@@ -192,13 +207,15 @@ def _drive(
     return drive.recorder, summary
 
 
-def _settled(house: House, is_settled: Callable[[], bool]) -> tuple[int, int]:
+def _settled(house: House, before: Held | None) -> Held:
     """Give control's watch the time to close what nobody owns; idle connections end after some seconds too."""
     deadline = time.monotonic() + _SETTLE_SECONDS
     time.sleep(8)
-    while not is_settled() and time.monotonic() < deadline:
+    held = house.held()
+    while before is not None and held.left_since(before) and time.monotonic() < deadline:
         time.sleep(1)
-    return house.forks(), house.files()
+        held = house.held()
+    return held
 
 
 def _is_explained(outcome: str | None, because: str | None) -> bool:

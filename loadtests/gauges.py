@@ -16,7 +16,9 @@ class Gauge:
 
     cpu_seconds: float
     memory_mb: float
+    # Everything that a process has open but memory; of that, connections.
     open_files: int
+    connections: int = 0
     # CPU seconds, and memory, of each service and of all sandboxes together.
     by_name: dict[str, float] = field(default_factory=dict)
     memory_by_name: dict[str, float] = field(default_factory=dict)
@@ -24,7 +26,7 @@ class Gauge:
 
 def look(pids: Iterable[int]) -> Gauge:
     """A process that ends while one looks counts nothing."""
-    files = 0
+    files = connections = 0
     cpu: dict[str, float] = {}
     memory: dict[str, float] = {}
     for pid in pids:
@@ -32,15 +34,18 @@ def look(pids: Iterable[int]) -> Gauge:
             name = name_of(command_of(pid))
             cpu[name] = cpu.get(name, 0.0) + cpu_seconds(pid)
             memory[name] = memory.get(name, 0.0) + proportional_mb(pid)
-            files += sum(not _is_memory(descriptor) for descriptor in (_PROC / str(pid) / "fd").iterdir())
-    return Gauge(sum(cpu.values()), sum(memory.values()), files, cpu, memory)
+            opened = [_what(descriptor) for descriptor in (_PROC / str(pid) / "fd").iterdir()]
+            # Memory is bytes that are kept, and bounded as such: no file and no connection.
+            files += sum(not what.startswith("/memfd:") for what in opened)
+            connections += sum(what.startswith("socket:") for what in opened)
+    return Gauge(sum(cpu.values()), sum(memory.values()), files, connections, cpu, memory)
 
 
-def _is_memory(descriptor: Path) -> bool:
-    """A name for bytes that are kept, and bounded as such: no file and no connection."""
+def _what(descriptor: Path) -> str:
+    """Nothing known of one that is closed while one looks."""
     with suppress(OSError):
-        return str(descriptor.readlink()).startswith("/memfd:")
-    return False
+        return str(descriptor.readlink())
+    return ""
 
 
 def name_of(command: str) -> str:

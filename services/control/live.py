@@ -11,6 +11,7 @@ from services.control.doors import Door, Refused, Silent, Unreachable
 from services.control.ledger import Ending
 from services.control.planting import Plot
 from services.control.verdicts import Seen
+from services.control.written import Written
 from services.kernel.clock import iso
 from services.kernel.registry import Replica
 
@@ -130,7 +131,7 @@ def seen_by(said: Mapping[str, Mapping[str, Any]]) -> Seen:
     """What the products say of an episode, laid together."""
     return Seen(
         answers={product: one.get("findings", ()) for product, one in said.items()},
-        history={product: one["changes"]["history"] for product, one in said.items()},
+        history={product: list(map(Written, one["changes"]["history"])) for product, one in said.items()},
         faults=[
             InjectedFault(product=product, kind=fault["kind"], operation=fault["operation"])
             for product, one in said.items()

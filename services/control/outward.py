@@ -19,6 +19,7 @@ from dayshift.wire import (
 from services.control.ledger import Recorded
 from services.control.live import Live
 from services.control.planting import Plot
+from services.control.written import Written
 from services.kernel.clock import iso
 
 
@@ -51,11 +52,13 @@ def recorded_state(recorded: Recorded) -> EpisodeState:
 
 def diff(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> Diff:
     return Diff(
-        products={
-            product: [ChangeOut(**{**change, "at": iso(change["at"])}) for change in changes]
-            for product, changes in history.items()
-        }
+        products={product: [_change(Written(change)) for change in changes] for product, changes in history.items()}
     )
+
+
+def _change(change: Written) -> ChangeOut:
+    told = {name: change[name] for name in change}
+    return ChangeOut(**{**told, "at": iso(change["at"])})
 
 
 def trajectory(episode_id: str, steps: Sequence[Mapping[str, Any]]) -> Trajectory:

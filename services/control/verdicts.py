@@ -188,6 +188,7 @@ def _same_items(given: list[JsonValue], expected: list[JsonValue], *, unordered:
 def _conduct(
     instance: Instance, seen: Seen, answer: JsonValue, damage: Damage, judged: Sequence[_Judged], earned: Fraction
 ) -> Conduct:
+    done = [change for history in seen.history.values() for change in history if change["actor"] in AGENTS]
     return Conduct(
         instance=instance,
         damage=damage,
@@ -197,9 +198,9 @@ def _conduct(
         broken=[*_broken(instance, judged), *(("policy", one) for one in _ahead_of_decisions(seen))],
         work=work(seen.trajectory, seen.history),
         requests=seen.steps,
-        rows_made=sum(map(_makes_record, (change for history in seen.history.values() for change in history))),
+        rows_made=sum(map(_makes_record, done)),
         strangers=seen.strangers,
-        changes=[change for history in seen.history.values() for change in history if change["actor"] in AGENTS],
+        changes=done,
         customers=seen.customers,
     )
 

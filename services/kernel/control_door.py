@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Awaitable
 from typing import Any
 
-import orjson
 from fastapi import FastAPI, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -318,7 +317,10 @@ def _finding(found: checks.Finding) -> dict[str, Any]:
 
 
 def _history(episode: Episode) -> dict[str, Any]:
-    """Of a whole episode, days of other people's work included: images pass as they are kept, never taken apart."""
+    """Of a whole episode, days of other people's work included: images pass as the text that they are kept in.
+
+    Whoever needs one reads it; few of them are ever needed, and to take them all apart on the way costs more than them.
+    """
     return {
         "history": [
             {
@@ -328,8 +330,8 @@ def _history(episode: Episode) -> dict[str, Any]:
                 "event": event,
                 "table": table,
                 "id": row_id,
-                "before": None if before is None else orjson.Fragment(before),
-                "after": None if after is None else orjson.Fragment(after),
+                "before": before,
+                "after": after,
             }
             for revision, _, at, actor, event, table, row_id, before, after in episode.world.changes_as_written(
                 episode.planted

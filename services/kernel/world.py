@@ -132,7 +132,10 @@ class World:
         return self._fork.read(changes.SINCE.sql, {"revision": since}).fetchall()
 
     def history(self, table: sa.Table, key: Key) -> list[Change]:
-        found = self._fork.read(changes.OF_ROW.sql, {"table_name": plan_of(table).name, "row_id": key})
+        name = plan_of(table).name
+        if (name, key) not in self._touched and not isinstance(self._fork, Overheard):
+            return []
+        found = self._fork.read(changes.OF_ROW.sql, {"table_name": name, "row_id": key})
         return [Change.of(values) for values in found]
 
     def begin(self) -> None:

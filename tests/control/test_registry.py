@@ -1,10 +1,14 @@
 """The registry's promises, in process and in a real Redis."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from loadtests.parts import Redis
+from loadtests.targets import free_ports
 from services.kernel.redis_registry import RegistryInRedis
 from services.kernel.registry import Registry, RegistryDown, RegistryInProcess, Replica, registry_for
 
@@ -87,5 +91,33 @@ async def test_a_redis_that_is_away_is_a_registry_that_is_down() -> None:
         assert not await registry.alive()
         with pytest.raises(RegistryDown):
             await registry.replicas("crm")
+    finally:
+        await registry.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Redis]:
+    """One that can be stopped and started again; its folder may be used by whoever it runs as."""
+    with tempfile.TemporaryDirectory(prefix="registry-") as folder:
+        Path(folder).chmod(0o777)
+        one = Redis(Path(folder), free_ports())
+        one.start()
+        yield one
+        one.stop()
+
+
+async def test_a_redis_that_was_restarted_fails_nobody_who_comes_after(server: Redis) -> None:
+    """It has hung up on every connection in the pool, and each tells so only when it is used."""
+    registry = registry_for(server.url)
+    try:
+        await asyncio.gather(*(registry.own(f"e{number}", {"crm": "a"}) for number in range(20)))
+        server.stop()
+        with pytest.raises(RegistryDown):
+            await registry.owners("e1")
+        server.start()
+
+        found = await asyncio.gather(*(registry.owners(f"e{number}") for number in range(20)))
+
+        assert found == [{"crm": "a"}] * 20
     finally:
         await registry.close()

@@ -1,6 +1,10 @@
 """An episode's workspace is its own, its diff is what happened in it, and a replay meets the same."""
 
 import re
+import shlex
+import subprocess
+import tempfile
+import time
 from typing import Any
 
 from tests.ide.sample import BROKEN_MONEY
@@ -81,6 +85,57 @@ def test_the_diff_tells_of_new_changed_deleted_files_modes_links_and_branches(ep
     before, after = found["files", "ledger/.gitignore"]
     assert (before["mode"], after["mode"], before["text"] == after["text"]) == (0o100644, 0o100755, True)
     assert (found["files", "ledger/here"][1]["mode"], found["files", "ledger/here"][1]["text"]) == (0o120000, "src")
+
+
+def branches(episode: Opened) -> set[str]:
+    """Those that the diff has as new."""
+    return {
+        str(key).rpartition("/")[2]
+        for (table, key), (before, _) in changes(episode.diff()).items()
+        if table == "refs" and before is None
+    }
+
+
+def test_whatever_moves_a_branch_is_noticed_after_any_number_of_looks(episode: Opened) -> None:
+    """Over git's own protocol both ways, and over each verb of the code host's API that writes."""
+    assert branches(episode) == set()
+    episode.execute("cd ledger && git switch -qc one && git commit -q --allow-empty -m One && git push -q origin one")
+    assert branches(episode) == {"one"} == branches(episode)
+    head = episode.execute("git -C ledger rev-parse HEAD")["stdout"].strip()
+    refs = "/api/v3/repos/tallyport/ledger/git/refs"
+    with episode.client() as client:
+        assert client.post(refs, json={"ref": "refs/heads/two", "sha": head}).status_code == 201
+        assert branches(episode) == {"one", "two"}
+        put = {"message": "m", "content": "eA==", "branch": "two"}
+        before = changes(episode.diff())["refs", "1:refs/heads/two"]
+        assert client.put("/api/v3/repos/tallyport/ledger/contents/x.txt", json=put).status_code == 201
+        assert changes(episode.diff())["refs", "1:refs/heads/two"] != before
+        assert client.delete(f"{refs}/heads/two").status_code == 204
+    assert branches(episode) == {"one"}
+    with tempfile.TemporaryDirectory() as folder:
+        address = episode.url.replace("://", f"://dev:{episode.token}@") + "/tallyport/ledger.git"
+        for command in (
+            ["clone", "-q", address, folder],
+            ["-C", folder, "push", "-q", "origin", "HEAD:refs/heads/three"],
+        ):
+            subprocess.run(["git", *command], check=True)
+    assert branches(episode) == {"one", "three"}
+
+
+def test_a_push_that_goes_on_while_somebody_looks_is_noticed_when_it_is_done(episode: Opened) -> None:
+    """From a program that the agent left running: no request tells of its end."""
+    waiting = "for n in $(seq 200); do [ -e /tmp/go ] && break; sleep 0.05; done; cat"
+    wrapped = f'#!/bin/sh\n( {waiting} ) | /usr/local/bin/ssh "$@"\n'
+    episode.execute(
+        f"printf '%b' {shlex.quote(wrapped)} > /tmp/slow && chmod +x /tmp/slow && git -C ledger switch -qc late"
+    )
+    episode.execute("GIT_SSH=/tmp/slow setsid git -C ledger push -q origin late > /dev/null 2>&1 &")
+    assert branches(episode) == set()
+    episode.execute("touch /tmp/go")
+    deadline = time.monotonic() + 20
+    while branches(episode) != {"late"}:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_an_episode_that_touches_nothing_has_no_diff(episode: Opened) -> None:

@@ -13,6 +13,7 @@ from services.ide.containers import Containers, engine_answers
 from services.ide.images import Image
 from services.ide.limits import Limits
 from services.ide.runner import Bubblewrap, NoIsolation, Runner, chosen
+from services.ide.sandbox import GuestRefused
 from services.ide.workshop import Workshop
 from tests.ide.stand import stand
 
@@ -135,6 +136,49 @@ async def test_what_runs_inside_stands_behind_the_services_whatever_the_kernel_s
     await runner.close()
 
     assert ran.text.split() == [*([str(limits.nice_share)] if SESSIONS_SHARE else []), str(limits.nice)]
+
+
+async def test_a_program_starts_as_from_a_shell_and_inherits_nothing_else() -> None:
+    runner = Bubblewrap()
+    sandbox = await runner.start(Limits())
+    try:
+        # A program that reads no more ends its writer, as everywhere: Python itself would have ignored that.
+        written = await sandbox.run(["/bin/bash", "-c", "yes | head -1; echo ${PIPESTATUS[0]}"], seconds=20)
+        assert written.text == "y\n141\n"
+        opened = await sandbox.run(["ls", "/proc/self/fd"], seconds=20)
+        # 0, 1, 2, and the listing's own.
+        assert opened.text.split() == ["0", "1", "2", "3"]
+        await sandbox.ask("session_open", session="s")
+        inside = await sandbox.ask("session_run", session="s", key="1", command="ls /proc/self/fd | tr '\\n' ' '")
+        assert inside.blob.split() == [b"0", b"1", b"2", b"3"]
+        alone = await sandbox.run(["/bin/bash", "-c", "ps -o pgid= -p $$ | tr -d ' '; echo $$"], seconds=20)
+        assert len(set(alone.text.split())) == 1
+    finally:
+        sandbox.end()
+        await runner.close()
+
+
+async def test_a_program_that_cannot_be_started_is_told_of_by_name_and_the_next_one_starts_at_home() -> None:
+    runner = Bubblewrap()
+    sandbox = await runner.start(Limits())
+    try:
+        await Image.of(
+            [("bin/plain", 0o100644, b"x", 0), ("bin/\u00e9t\u00e9", 0o100755, b"#!/bin/sh\npwd\n", 0)]
+        ).lay_out(sandbox)
+        for argv, cwd, kind, path in (
+            (["no-such-program"], None, "FileNotFoundError", "no-such-program"),
+            (["/home/dev/bin/plain"], None, "PermissionError", "/home/dev/bin/plain"),
+            (["true"], "/no/such/folder", "FileNotFoundError", "/no/such/folder"),
+        ):
+            with pytest.raises(GuestRefused) as refused:
+                await sandbox.run(argv, cwd=cwd, seconds=20)
+            assert (refused.value.kind, refused.value.path) == (kind, path)
+        assert (await sandbox.run(["./bin/\u00e9t\u00e9"], seconds=20)).text == "/home/dev\n"
+        assert (await sandbox.run(["pwd"], cwd="/tmp", seconds=20)).text == "/tmp\n"
+        assert (await sandbox.file("read", path="bin/plain")).blob == b"x"
+    finally:
+        sandbox.end()
+        await runner.close()
 
 
 async def test_memory_of_all_processes_together_is_bounded_from_outside() -> None:
