@@ -19,6 +19,7 @@ from rich.table import Table
 from loadtests.cable import Cable
 from loadtests.drive import Drive
 from loadtests.gauges import look
+from loadtests.held import Held
 from loadtests.machine import machine
 from loadtests.measurements import Recorder, Summary
 from loadtests.pacing import constant
@@ -29,10 +30,7 @@ from loadtests.users import Run
 _DOOR_TOKEN = "load-door"  # noqa: S105 - a loopback stack that lives for minutes
 _BREAK_AT_SECONDS = 6.0
 _SETTLE_SECONDS = 60.0
-# Above what was open before, of either kind: idle forks, warm sandboxes and pools are some more or less at any moment.
-_ALLOWED = 24
 _USERS = 30
-_PLAYGROUND = 1
 _WIDTH = 160
 
 
@@ -44,24 +42,6 @@ class Fault:
     begin: Callable[[], None]
     end: Callable[[], None]
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What the stack has open when nobody uses it."""
-
-    forks: int
-    connections: int
-    files: int
-
-    def left_since(self, before: "Held") -> list[str]:
-        """What a fault left behind: forks beside the playground's, and more of the rest than comes and goes."""
-        grown = {
-            "connections": self.connections - before.connections,
-            "files": self.files - before.files,
-        }
-        forks = [f"{self.forks - _PLAYGROUND} forks"] if self.forks > _PLAYGROUND else []
-        return [*forks, *(f"{more} {kind}" for kind, more in grown.items() if more > _ALLOWED)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from services.billing.tables import (
     tables,
     tax_ids,
 )
-from services.kernel.changes import Change
+from services.kernel.changes import AGENT, Change
 from services.kernel.checks import Check, Finding, named
 from services.kernel.clock import moment
 from services.kernel.world import World
@@ -240,8 +240,8 @@ class OnlyTouched(Check):
     customers: list[str]
 
     def ask(self, world: World) -> Finding:
-        for change in world.changes():
-            if change.actor != "agent" or change.table in _TRACES:
+        for change in world.changes(by=(AGENT,)):
+            if change.table in _TRACES:
                 continue
             owner = _owner(world, change)
             if owner not in self.customers:
@@ -255,7 +255,7 @@ def _moved(world: World, about: str, account: str) -> int:
 
 
 def _by_agent(world: World, table: sa.Table) -> list[Change]:
-    return [change for change in world.changes(table=table) if change.actor == "agent"]
+    return world.changes(table=table, by=(AGENT,))
 
 
 def _charged_by_agent(world: World, customer: str) -> list[str]:

@@ -283,7 +283,7 @@ def _rating(world: World, ticket: int) -> str | None:
 
 
 def _by_agent(world: World, table: sa.Table) -> list[Change]:
-    return [change for change in world.changes(table=table) if change.actor in AGENTS]
+    return world.changes(table=table, by=AGENTS)
 
 
 def _written(world: World, *, public: bool) -> Iterator[Row]:

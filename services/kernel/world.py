@@ -1,7 +1,7 @@
 """World: one fork seen by domain code. The only way to touch data."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,8 @@ from services.kernel.statements import Row, Statement, TablePlan, plan_of
 Key = int | str
 _WIDEST = 1 << 63
 _NEVER = (None, None, 0)
+# Where a change says who wrote.
+_ACTOR = 3
 
 
 class World:
@@ -119,13 +121,13 @@ class World:
             self._chances[name] = Chance(self._seed, name)
         return self._chances[name]
 
-    def changes(self, since: int = 0, table: sa.Table | None = None) -> list[Change]:
-        """All, or those of one table: an episode may be long, and every image has to be read."""
+    def changes(self, since: int = 0, table: sa.Table | None = None, by: Collection[str] | None = None) -> list[Change]:
+        """All, or those of one table and by these: an episode may be long, and every image has to be read."""
         if table is None:
             found = self._fork.read(changes.SINCE.sql, {"revision": since})
         else:
             found = self._fork.read(changes.OF_TABLE.sql, {"revision": since, "table_name": plan_of(table).name})
-        return [Change.of(values) for values in found]
+        return [Change.of(values) for values in found if by is None or values[_ACTOR] in by]
 
     def changes_as_written(self, since: int = 0) -> list[tuple[Any, ...]]:
         """The columns of `changes`, images as the JSON that they are kept in: for whoever only passes them on."""

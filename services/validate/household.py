@@ -81,6 +81,13 @@ class Household(Connection):
         """Any request at all, as somebody without our client would write it."""
         return self._send(Outgoing(method, url, headers or {}, content))
 
+    def kept_diff(self, episode_id: str) -> dict[str, list[dict[str, Any]]]:
+        """What the ledger has of an episode that is over."""
+        kept = self._loop.run_until_complete(self.control.ledger.diff(episode_id))
+        if kept is None:
+            raise LookupError(f"no diff of episode {episode_id} was kept")
+        return kept
+
     def close(self) -> None:
         self._loop.run_until_complete(self._leave())
         for service in self._services.values():
