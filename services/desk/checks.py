@@ -321,7 +321,7 @@ def _lacking(texts: list[str], says: Sayings) -> list[str]:
 def _internal_sentences(world: World) -> list[str]:
     """What colleagues wrote for colleagues, sentence by sentence; short ones may be said by anybody."""
     ours = {row["id"] for row in _written(world, public=False)}
-    found = world.rows("SELECT id, comment_text FROM comments WHERE public = 0 ORDER BY id")
+    found = world.rows("SELECT id, comment_text FROM comments WHERE NOT public ORDER BY id")
     return [part for key, text in found if key not in ours for part in _telling_sentences(text)]
 
 

@@ -116,6 +116,9 @@ comments = _noun(
 )
 # Searches ask for the tickets on which somebody wrote, or to which anything is attached: each index answers alone.
 sa.Index("comments_by_author", comments.c.author_id, comments.c.ticket_id)
+# Few of them, and every verdict looks whether one was repeated to a customer. Not as `public = 0`: wherever a query
+# compares that column with a parameter, SQLite would prepare it anew each time, to see whether this index serves it.
+sa.Index("comments_internal", comments.c.id, sqlite_where=sa.text("NOT public"))
 sa.Index("comments_with_files", comments.c.ticket_id, sqlite_where=comments.c.files.is_not(None))
 audits = _noun("audits", "audit", _number("ticket_id"), dated=True)
 attachments = _noun("attachments", "attachment")

@@ -46,7 +46,9 @@ class Programs:
             # A group to be killed by, but no session of its own, which would have a share of the machine of its own.
             pid = started(message["argv"], env, ends, keep)
         finally:
-            os.chdir(settings["home"])
+            # Whoever works here may have shut its own home.
+            with quietly:
+                os.chdir(settings["home"])
         # It may be gone already.
         with quietly:
             seconds = settings["cpu_seconds"]
