@@ -23,7 +23,11 @@ REAL: dict[str, tuple[int | str, ...]] = {
 }
 OTHERS = (1, 2, 3, 101, 201)
 # 400, 409 and 422 belong to the vendor's answers to requests that fit the schema and cannot be meant.
-CHECKS = {"positive_data_acceptance": {"expected-statuses": ["2xx", "400", "403", "404", "409", "422"]}}
+# 413 is a refusal as well: texts that are too long may make a body that is.
+CHECKS = {
+    "positive_data_acceptance": {"expected-statuses": ["2xx", "400", "403", "404", "409", "422"]},
+    "negative_data_rejection": {"expected-statuses": ["4xx"]},
+}
 
 
 @pytest.fixture(scope="module")

@@ -197,3 +197,23 @@ def test_the_same_calls_get_the_same_bytes_in_every_world(running: Running[Accou
         account.close()
 
     assert said[0] == said[1]
+
+
+def test_a_truth_value_is_no_id(account: Account) -> None:
+    """To Python true is one, and somebody has that number."""
+    copied = {"subject": "s", "comment": {"body": "b"}, "email_ccs": [{"user_id": True}]}
+
+    assert account.post("tickets", ticket=copied).status_code == 400
+    assert account.post("tickets", ticket={**copied, "email_ccs": []}).status_code == 201
+
+
+def test_nothing_given_for_what_always_is_leaves_it_as_it_was(account: Account) -> None:
+    given = {"suspended": None, "verified": None, "locale": None, "time_zone": None, "role": None, "notes": None}
+    before = account.get(f"users/{MARA}")["user"]
+
+    after = account.put(f"users/{MARA}", user={**given, "alias": "M"}).json()["user"]
+
+    assert {name: after[name] for name in given} == {name: before[name] for name in given if name != "notes"} | {
+        "notes": None
+    }
+    assert after["alias"] == "M"

@@ -26,6 +26,8 @@ _PLAIN = (
     "verified", "suspended", "only_private_comments", "moderator", "ticket_restriction", "default_group_id",
     "custom_role_id", "shared_phone_number",
 )  # fmt: skip
+# Nothing, where something always is, leaves it as it was.
+_NEVER_EMPTY = frozenset({"role", "verified", "suspended", "moderator", "locale", "time_zone"})
 
 
 def blank(name: str, email: str | None) -> Body:
@@ -177,11 +179,11 @@ def _move_membership(world: World, member: Row, winner: int) -> None:
 
 
 def _changes(world: World, row: Row | None, body: Body, given: Given) -> Body:
-    changes: Body = {name: given[name] for name in _PLAIN if name in given}
+    changes: Body = {
+        name: given[name] for name in _PLAIN if name in given and (given[name] is not None or name not in _NEVER_EMPTY)
+    }
     if "name" in changes and not (changes["name"] or "").strip():
         raise RecordInvalid("name", "Name: is too short (minimum one character)", "BlankValue")
-    if changes.get("role", "") is None:
-        del changes["role"]
     if "tags" in given:
         changes["tags"] = tags_of(given["tags"] or [])
     if given.get("user_fields"):

@@ -24,6 +24,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorOut, "description": "Not for this user"},
     404: {"model": ErrorOut, "description": "Not found"},
     409: {"model": ErrorOut, "description": "Somebody changed it meanwhile"},
+    413: {"model": ErrorOut, "description": "The body is larger than the desk reads"},
     422: {"model": ErrorOut, "description": "The rules of the desk do not allow it"},
     429: {"description": "Too many requests; try again after Retry-After seconds"},
 }

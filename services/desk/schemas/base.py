@@ -2,9 +2,17 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-Id = Annotated[int, Field(ge=1, le=9_007_199_254_740_991)]
+
+def _no_truth(value: Any) -> Any:
+    """To Python true is a number."""
+    if isinstance(value, bool):
+        raise ValueError("is a truth value, not a number")  # noqa: TRY004 - what pydantic takes for a refusal
+    return value
+
+
+Id = Annotated[int, Field(ge=1, le=9_007_199_254_740_991), BeforeValidator(_no_truth)]
 Short = Annotated[str, StringConstraints(max_length=255)]
 Long = Annotated[str, StringConstraints(max_length=65_535)]
 Cursor = Annotated[str, StringConstraints(min_length=1, max_length=500)]
