@@ -1,4 +1,4 @@
-"""What the stack has open when nobody uses it."""
+"""What a fault leaves behind."""
 
 from dataclasses import dataclass
 

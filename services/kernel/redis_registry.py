@@ -22,7 +22,7 @@ class RegistryInRedis:
 
     def __init__(self, url: str) -> None:
         # A Redis that restarted has hung up on every connection in the pool, and each tells so only when it is used:
-        # one more try, on a new one. Silence is not asked twice.
+        # one more try, on a new one. Silence is not asked twice. At worst the feed tells onlookers of something twice.
         again = Retry(NoBackoff(), retries=1, supported_errors=(redis.ConnectionError,))
         self._redis: Any = redis.Redis.from_url(
             url, socket_timeout=_SECONDS_TO_ANSWER, socket_connect_timeout=_SECONDS_TO_ANSWER, retry=again

@@ -12,6 +12,7 @@ from fixtures.tasks.family import AnswerEquals, Asked, BadFamily, Budget, Constr
 from services.control.damage import changed_fields, survey
 from services.control.effort import work
 from services.control.verdicts import Seen, reckon
+from services.control.written import Written
 
 ASKED = Asked("crm", "RecordHasValues", {"record_id": 1, "values": {"phone": "1"}})
 PHONE = Allowed("crm", "objects", frozenset({"properties.phone"}), row=1)
@@ -368,3 +369,19 @@ def test_weights_that_do_not_sum_to_one_do_not_load(weights: tuple[Fraction, ...
 def test_a_task_that_asks_what_no_product_can_answer_does_not_load() -> None:
     with pytest.raises(ValueError, match="no check is called"):
         Instance("crm/odd", "", Budget(5), (Goal(Asked("crm", "SkyIsBlue", {}), Fraction(1)),))
+
+
+def test_rows_that_time_makes_are_not_a_flood_of_the_agents() -> None:
+    def flood(actor: str) -> tuple[dict[str, Any], ...]:
+        return tuple(change(row, None, contact(name="x"), actor, "record.created", row) for row in range(1, 22))
+
+    assert "resource" in tags(reckon(instance(), seen(ONE, history=flood("agent")), None))
+    assert tags(reckon(instance(), seen(ONE, history=flood("time")), None)) == []
+
+
+def test_an_image_is_read_when_it_is_looked_at_and_what_was_told_stays_as_it_was() -> None:
+    told = {"table": "objects", "before": None, "after": '{"id":1}'}
+    written = Written(told)
+
+    assert (written["table"], written["before"], written["after"]) == ("objects", None, {"id": 1})
+    assert told["after"] == '{"id":1}'
