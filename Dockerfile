@@ -37,7 +37,7 @@ ENV PATH=/opt/dayshift/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     DAYSHIFT_VAR=/var/lib/dayshift \
     DAYSHIFT_BUILT_WORLDS=/opt/dayshift/worlds \
-    DAYSHIFT_HOST=0.0.0.0 DAYSHIFT_DOOR_HOST=0.0.0.0
+    DAYSHIFT_HOST=0.0.0.0 DAYSHIFT_HARNESS_HOST=0.0.0.0
 WORKDIR /opt/dayshift/app
 VOLUME /var/lib/dayshift
 USER dayshift

@@ -1,4 +1,4 @@
-# Every target sets up what it needs by itself; a second run is quick.
+# Every target sets up what it needs; a second run is quick.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -6,12 +6,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Every service is a process: what is compiled once must not be compiled at every start.
+# Every service is a process: its modules are compiled once and not at every start.
 export PYTHONDONTWRITEBYTECODE :=
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' requirements.lock)
 
 $(READY): requirements.lock pyproject.toml env_client/pyproject.toml
 	@echo "setting up $(VENV) …"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "the services need Python 3.11: make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements.lock
@@ -93,6 +94,10 @@ image: ## build the image of all services
 .PHONY: compose-test
 compose-test: $(READY) ## build and start the compose stack, exercise it, stop it
 	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers --import-mode=importlib -q"
+
+.PHONY: client-test
+client-test: worlds ## install the client for CLIENT_PYTHON=python3.13 (3.11 or later) and play an episode with it
+	@.ci/client-test $(or $(CLIENT_PYTHON),$(PYTHON))
 
 .PHONY: docs
 docs: $(READY) ## docs/ as a site in build/site, with a page for each product's API

@@ -1,9 +1,9 @@
-"""What the client itself costs: import time, overhead per step, and throughput beside Locust.
+"""Measures the client: its import time, its overhead per step, and its throughput beside Locust.
 
     python -m services up            # in another terminal
     python examples/bench_client.py
 
-Each figure is measured beside its yardstick in the same run; absolute numbers depend on the machine.
+Each figure is measured beside its reference in the same run; absolute numbers depend on the machine.
 """
 
 import argparse
@@ -27,14 +27,14 @@ import itertools, json, os
 from locust import FastHttpUser, constant, task
 
 PLAN = json.load(open(os.environ["BENCH_PLAN"]))
-SEATS = itertools.cycle(PLAN["seats"])
+ACCESS = itertools.cycle(PLAN["access"])
 
 class Agent(FastHttpUser):
-    host = PLAN["seats"][0]["base"]
+    host = PLAN["access"][0]["base"]
     wait_time = constant(0)
 
     def on_start(self):
-        self.headers = {"authorization": "Bearer " + next(SEATS)["credential"]}
+        self.headers = {"authorization": "Bearer " + next(ACCESS)["credential"]}
 
     @task
     def read(self):
@@ -42,85 +42,87 @@ class Agent(FastHttpUser):
 """
 
 
-def import_seconds(runs: int = 5) -> float:
-    """Best of some fresh interpreters, less the interpreter itself."""
+def measure_import(runs: int = 5) -> float:
+    """Returns the best time of some new interpreters, less the start of the interpreter itself."""
 
-    def once(program: str) -> float:
+    def run(program: str) -> float:
         started = time.perf_counter()
         subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603 - our own program
         return time.perf_counter() - started
 
-    return min(once("import dayshift") for _ in range(runs)) - min(once("pass") for _ in range(runs))
+    return min(run("import dayshift") for _ in range(runs)) - min(run("pass") for _ in range(runs))
 
 
-def overhead(connection: Connection, world: str, rounds: int = 10, calls: int = 200) -> dict[str, dict[str, float]]:
-    """Median seconds of a step and of the same request by bare httpx, in alternating rounds."""
+def measure_overhead(
+    connection: Connection, world: str, rounds: int = 10, calls: int = 200
+) -> dict[str, dict[str, float]]:
+    """Returns the median seconds of a step and of the same request with plain httpx, in alternating rounds."""
     with (
         dayshift.Episode.open(None, world=world, connection=connection) as episode,
-        httpx.Client(trust_env=False) as bare,
+        httpx.Client(trust_env=False) as plain,
     ):
-        access = episode.dialogue.opened.products["crm"]
+        access = episode.products["crm"]
         headers = {"authorization": f"Bearer {access.credential}"}
         contacts = f"{access.base_url}/crm/v3/objects/contacts"
-        one = str(episode.step("crm.contacts.list", limit=1).json()["results"][0]["id"])
+        contact = str(episode.step("crm.contacts.list", limit=1).json()["results"][0]["id"])
         body = {"properties": {"jobtitle": "Head of Operations"}}
         pairs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
             "get": (
-                lambda: bare.get(f"{contacts}/{one}", headers=headers),
-                lambda: episode.step("crm.contacts.get", contactId=one),
+                lambda: plain.get(f"{contacts}/{contact}", headers=headers),
+                lambda: episode.step("crm.contacts.get", contactId=contact),
             ),
             "list of 25": (
-                lambda: bare.get(contacts, params={"limit": 25}, headers=headers),
+                lambda: plain.get(contacts, params={"limit": 25}, headers=headers),
                 lambda: episode.step("crm.contacts.list", limit=25),
             ),
             "update": (
-                lambda: bare.patch(f"{contacts}/{one}", json=body, headers=headers),
-                lambda: episode.step("crm.contacts.update", contactId=one, **body),
+                lambda: plain.patch(f"{contacts}/{contact}", json=body, headers=headers),
+                lambda: episode.step("crm.contacts.update", contactId=contact, **body),
             ),
         }
-        return {name: _compared(*pair, rounds, calls) for name, pair in pairs.items()}
+        return {name: _compare(*pair, rounds, calls) for name, pair in pairs.items()}
 
 
-def _compared(bare: Callable[[], object], ours: Callable[[], object], rounds: int, calls: int) -> dict[str, float]:
-    taken: dict[str, list[float]] = {"bare": [], "ours": []}
+def _compare(plain: Callable[[], object], step: Callable[[], object], rounds: int, calls: int) -> dict[str, float]:
+    times: dict[str, list[float]] = {"plain": [], "step": []}
     for _ in range(rounds):
-        for name, call in (("bare", bare), ("ours", ours)):
+        for name, call in (("plain", plain), ("step", step)):
             for _ in range(calls):
                 started = time.perf_counter()
                 call()
-                taken[name].append(time.perf_counter() - started)
-    medians = {name: statistics.median(values) for name, values in taken.items()}
-    return {**medians, "overhead": medians["ours"] / medians["bare"] - 1}
+                times[name].append(time.perf_counter() - started)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    return {**medians, "overhead": medians["step"] / medians["plain"] - 1}
 
 
-async def throughput(address: Address, world: str, episodes: int, seconds: float) -> float:
-    """Steps per second of this many episodes that each read one contact over and over."""
-    made = 0
+async def measure_throughput(address: Address, world: str, episodes: int, seconds: float) -> float:
+    """Returns the steps per second of this many episodes, each of which reads one contact repeatedly."""
+    steps = 0
     async with AsyncConnection(address, connections=64) as connection:
         opening = [dayshift.AsyncEpisode.open(None, world=world, connection=connection) for _ in range(episodes)]
-        opened = await asyncio.gather(*opening)
-        contact = str((await opened[0].step("crm.contacts.list", limit=1)).json()["results"][0]["id"])
+        open_episodes = await asyncio.gather(*opening)
+        contact = str((await open_episodes[0].step("crm.contacts.list", limit=1)).json()["results"][0]["id"])
         until = time.perf_counter() + seconds
 
         async def play(episode: dayshift.AsyncEpisode) -> None:
-            nonlocal made
+            nonlocal steps
             while time.perf_counter() < until:
                 await episode.step("crm.contacts.get", contactId=contact)
-                made += 1
+                steps += 1
 
         started = time.perf_counter()
-        await asyncio.gather(*(play(episode) for episode in opened))
-        rate = made / (time.perf_counter() - started)
-        await asyncio.gather(*(episode.close() for episode in opened))
+        await asyncio.gather(*(play(episode) for episode in open_episodes))
+        rate = steps / (time.perf_counter() - started)
+        await asyncio.gather(*(episode.close() for episode in open_episodes))
     return rate
 
 
-def locust_throughput(connection: Connection, world: str, users: int, seconds: float) -> float:
+def measure_locust(connection: Connection, world: str, users: int, seconds: float) -> float:
     episodes = [dayshift.Episode.open(None, world=world, connection=connection) for _ in range(users)]
     contact = episodes[0].step("crm.contacts.list", limit=1).json()["results"][0]["id"]
-    seats = [one.dialogue.opened.products["crm"] for one in episodes]
+    accesses = [episode.products["crm"] for episode in episodes]
     plan = {
-        "seats": [{"base": seat.base_url, "credential": seat.credential} for seat in seats],
+        "access": [{"base": access.base_url, "credential": access.credential} for access in accesses],
         "path": f"/crm/v3/objects/contacts/{contact}",
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +135,7 @@ def locust_throughput(connection: Connection, world: str, users: int, seconds: f
 
 
 def _run_locust(folder: Path, users: int, seconds: float) -> float:
-    """Requests per second over the second half of the run, when all users are there."""
+    """Returns the requests per second in the second half of the run, when all users have started."""
     options = [
         "--headless",
         "-u",
@@ -162,21 +164,21 @@ def _run_locust(folder: Path, users: int, seconds: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What the client itself costs.")
+    parser = argparse.ArgumentParser(description="Measure the cost of the client.")
     parser.add_argument("--world", default="standard")
     parser.add_argument("--episodes", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=12.0)
-    chosen = parser.parse_args()
+    args = parser.parse_args()
     address = Address.find()
-    print(f"import dayshift: {import_seconds():.3f} s")
+    print(f"import dayshift: {measure_import():.3f} s")
     with Connection(address) as connection:
-        for name, found in overhead(connection, chosen.world).items():
-            bare, own = found["bare"] * 1e6, found["ours"] * 1e6
-            print(f"{name}: bare httpx {bare:.0f} µs, step {own:.0f} µs, overhead {found['overhead']:+.1%}")
-        ours = asyncio.run(throughput(address, chosen.world, chosen.episodes, chosen.seconds))
-        locust = locust_throughput(connection, chosen.world, chosen.episodes, chosen.seconds)
-    print(f"{chosen.episodes} episodes: {ours:.0f} steps/s; Locust with as many users: {locust:.0f} requests/s")
-    print(f"ratio {ours / locust:.2f}")
+        for name, times in measure_overhead(connection, args.world).items():
+            plain, step = times["plain"] * 1e6, times["step"] * 1e6
+            print(f"{name}: plain httpx {plain:.0f} µs, step {step:.0f} µs, overhead {times['overhead']:+.1%}")
+        client = asyncio.run(measure_throughput(address, args.world, args.episodes, args.seconds))
+        locust = measure_locust(connection, args.world, args.episodes, args.seconds)
+    print(f"{args.episodes} episodes: {client:.0f} steps/s; Locust with as many users: {locust:.0f} requests/s")
+    print(f"ratio {client / locust:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An episode in the CRM through HubSpot's own SDK, unmodified: all it needs of ours is an address and a key.
+"""An episode in the CRM through HubSpot's own SDK, which needs only the URL and the credential of the episode.
 
 python examples/sdk_crm.py
 """
@@ -15,12 +15,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Correct a phone number through HubSpot's SDK.")
     parser.add_argument("--world", default="standard")
     with dayshift.Episode.open("crm/correct-contact", seed=8, world=parser.parse_args().world) as episode:
-        access = episode.dialogue.opened.products["crm"]
+        access = episode.products["crm"]
         contacts = HubSpot(access_token=access.credential, host=access.base_url).crm.contacts
         email, phone = re.search(r"\((.+?)\) says .+ phone is (.+?)\. Please", episode.brief).groups()
-        theirs = [{"filters": [{"propertyName": "email", "operator": "EQ", "value": email}]}]
-        found = contacts.search_api.do_search(PublicObjectSearchRequest(filter_groups=theirs, limit=1)).results[0]
-        contacts.basic_api.update(found.id, SimplePublicObjectInput(properties={"phone": phone}))
+        by_email = [{"filters": [{"propertyName": "email", "operator": "EQ", "value": email}]}]
+        contact = contacts.search_api.do_search(PublicObjectSearchRequest(filter_groups=by_email, limit=1)).results[0]
+        contacts.basic_api.update(contact.id, SimplePublicObjectInput(properties={"phone": phone}))
         verdict = episode.submit()
     print(f"{verdict.outcome}, reward {verdict.reward}")
 

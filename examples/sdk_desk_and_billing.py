@@ -1,4 +1,4 @@
-"""One episode at two products: Zendesk's tickets through zenpy, Stripe's charges through stripe, both unmodified.
+"""One episode in two products: Zendesk's tickets through zenpy and Stripe's charges through stripe.
 
 python examples/sdk_desk_and_billing.py
 """
@@ -32,25 +32,25 @@ def main() -> None:
 
 
 def refund_the_second_charge(episode: dayshift.Episode, customer: str) -> int:
-    access = episode.dialogue.opened.products["billing"]
+    access = episode.products["billing"]
     stripe.api_key, stripe.api_base = access.credential, access.base_url
     charges = stripe.Charge.list(customer=customer, limit=100).data
-    paid = sorted((one for one in charges if one.status == "succeeded"), key=lambda one: one.created)
-    # A subscription is charged once a month; the two that belong to one invoice are hours apart.
+    paid = sorted((charge for charge in charges if charge.status == "succeeded"), key=lambda charge: charge.created)
+    # A subscription is charged once a month; the two charges of one invoice are hours apart.
     _, second = min(pairwise(paid), key=lambda pair: pair[1].created - pair[0].created)
     return stripe.Refund.create(charge=second.id, reason="duplicate").amount
 
 
 def desk_client(episode: dayshift.Episode) -> Any:
-    access = episode.dialogue.opened.products["desk"]
+    access = episode.products["desk"]
     os.environ |= {"ZENPY_FORCE_NETLOC": urlsplit(access.base_url).netloc, "ZENPY_FORCE_SCHEME": "http"}
-    from zenpy import Zenpy  # late: it reads where to connect to when it is imported
+    from zenpy import Zenpy  # zenpy reads the address from the environment when it is imported
 
     return Zenpy(subdomain="support", oauth_token=access.credential, disable_cache=True)
 
 
 def comment(text: str) -> Any:
-    from zenpy.lib.api_objects import Comment  # late: as above
+    from zenpy.lib.api_objects import Comment  # as above
 
     return Comment(body=text, public=True)
 

@@ -1,4 +1,4 @@
-"""An episode in the IDE with the tools that programmers have: PyGithub, git, and Daytona's SDK, all unmodified.
+"""An episode in the IDE through PyGithub, git and Daytona's SDK.
 
 python examples/sdk_ide.py
 """
@@ -20,18 +20,18 @@ def main() -> None:
     parser.add_argument("--world", default="standard")
     with dayshift.Episode.open("ide/fix-boundary", seed=3, world=parser.parse_args().world) as episode:
         print(episode.brief)
-        access = episode.dialogue.opened.products["ide"]
+        access = episode.products["ide"]
 
         code = Github(base_url=f"{access.base_url}/api/v3", auth=Auth.Token(access.credential))
         issue = newest_issue(code)
         print(f"{issue.repository.full_name}#{issue.number}: {issue.title}")
-        print(f"{cloned(access, code.get_user().login, issue.repository.full_name)} files in the clone")
+        print(f"{count_cloned_files(access, code.get_user().login, issue.repository.full_name)} files in the clone")
         code.close()
 
         workspace = Daytona(DaytonaConfig(api_key=access.credential, api_url=f"{access.base_url}/api", target="eu"))
         sandbox = workspace.create()
-        ran = sandbox.process.exec("python -m pytest -q -p no:cacheprovider | tail -n 3", cwd=issue.repository.name)
-        print(ran.result)
+        tests = sandbox.process.exec("python -m pytest -q -p no:cacheprovider | tail -n 3", cwd=issue.repository.name)
+        print(tests.result)
         verdict = episode.submit()
     print(f"{verdict.outcome}, reward {verdict.reward}")
 
@@ -41,12 +41,12 @@ def newest_issue(code: Github) -> Issue:
     return max(issues, key=lambda issue: issue.created_at)
 
 
-def cloned(access: ProductAccess, login: str, repository: str) -> int:
-    """How many files are in a clone of it."""
+def count_cloned_files(access: ProductAccess, login: str, repository: str) -> int:
+    """Clones the repository and returns the number of its files."""
     address = access.base_url.replace("://", f"://{login}:{access.credential}@")
     with tempfile.TemporaryDirectory() as folder:
         command = ["git", "clone", "-q", f"{address}/{repository}.git", folder]
-        subprocess.run(command, check=True)  # noqa: S603 - the words are ours
+        subprocess.run(command, check=True)  # noqa: S603 - a fixed command
         return sum(path.is_file() for path in Path(folder).rglob("*") if ".git" not in path.parts)
 
 

@@ -1,13 +1,13 @@
-"""Train a team: each specialist on its own reward first, then the orchestrator that asks them.
+"""Train a team: each specialist on its own reward first, then the orchestrator that delegates to them.
 
     python examples/train_team.py --plot team.png
 
-The task spans three products: a second charge must go back in billing, the refund's id belongs into a note in the CRM,
-and whoever noticed wants an honest answer at the desk. Nobody sees more than one product, and the orchestrator sees
-none: it passes on what it is told.
+The task spans three products: the second of two charges must be refunded in billing, a note in the CRM must name the
+refund, and the customer needs a reply at the desk. A specialist sees one product, and the orchestrator sees none: it
+passes on what the reports say.
 
-A specialist has a few skills, right ones and wrong ones, and learns which of them pays in its own product.
-The orchestrator learns whom to ask next, and when to stop, from the verdict on the whole.
+A specialist has a few skills, right ones and wrong ones, and learns which of them earns most in its own product.
+The orchestrator learns which specialist to ask next, and when to stop, from the reward of the whole.
 """
 
 import argparse
@@ -25,107 +25,110 @@ from dayshift.specialists import Script
 
 TASK = "office/double-charge"
 HELD_OUT = 5
-CURIOSITY = 0.5
-NOTE_ON_A_COMPANY = 190
+EXPLORATION = 0.5
+NOTE_TO_COMPANY = 190
 Facts = dict[str, Any]
 Skill = Callable[[Facts], Script]
 
 
-# --- skills: what a specialist could do with a request; which of them is right, it has to find out ---
+# --- skills: what a specialist can do with a request; it must learn which of them is right ---
 
 
-def look_it_up(facts: Facts) -> Script:
+def look_up(facts: Facts) -> Script:
     ticket = (yield dayshift.call("desk.tickets.show", ticket_id=facts["ticket"])).json()["ticket"]
-    asked = dayshift.call("desk.organizations.show", organization_id=ticket["organization_id"])
-    organisation = (yield asked).json()["organization"]
-    return told(customer=organisation["external_id"], domain=organisation["domain_names"][0])
+    show = dayshift.call("desk.organizations.show", organization_id=ticket["organization_id"])
+    organisation = (yield show).json()["organization"]
+    return report(customer=organisation["external_id"], domain=organisation["domain_names"][0])
 
 
-def answering(status: str, text: str) -> Skill:
-    def answer(facts: Facts) -> Script:
+def make_reply(status: str, text: str) -> Skill:
+    def reply(facts: Facts) -> Script:
         me = (yield dayshift.call("desk.users.me")).json()["user"]["id"]
         change = {"status": status, "assignee_id": me}
         if text:
             change["comment"] = {"body": text.format(amount=facts.get("amount", "the amount")), "public": True}
         yield dayshift.call("desk.tickets.update", ticket_id=facts["ticket"], ticket=change)
-        return told(answered=True)
+        return report(answered=True)
 
-    return answer
+    return reply
 
 
-def refunding(*which: int) -> Skill:
-    """Of the two charges that are closest together in time, the earlier (0), the later (1), or both."""
+def make_refund(*which: int) -> Skill:
+    """Refunds the earlier (0) or the later (1) of the two charges that are closest in time, or both."""
 
     def refund(facts: Facts) -> Script:
         if "customer" not in facts:
-            return told()
+            return report()
         listed = (yield dayshift.call("billing.charges.list", customer=facts["customer"], limit=100)).json()["data"]
-        paid = sorted((one for one in listed if one["status"] == "succeeded"), key=lambda one: one["created"])
-        twins = min(pairwise(paid), key=lambda pair: pair[1]["created"] - pair[0]["created"])
-        for one in which:
-            made = (yield dayshift.call("billing.refunds.create", charge=twins[one]["id"], reason="duplicate")).json()
-        return told(refund=made["id"], amount=f"{made['amount'] / 100:.2f}") if which else told()
+        paid = sorted(
+            (charge for charge in listed if charge["status"] == "succeeded"), key=lambda charge: charge["created"]
+        )
+        pair = min(pairwise(paid), key=lambda pair: pair[1]["created"] - pair[0]["created"])
+        for index in which:
+            create = dayshift.call("billing.refunds.create", charge=pair[index]["id"], reason="duplicate")
+            created = (yield create).json()
+        return report(refund=created["id"], amount=f"{created['amount'] / 100:.2f}") if which else report()
 
     return refund
 
 
-def noting(*, exactly: bool) -> Skill:
-    """On the company with this domain, or on the last one that looks like it."""
+def make_note(*, exactly: bool) -> Skill:
+    """Writes a note on the company with this domain, or on the last company with a similar domain."""
 
     def note(facts: Facts) -> Script:
         if "refund" not in facts:
-            return told()
-        same = [{"filters": [{"propertyName": "domain", "operator": "EQ", "value": facts["domain"]}]}]
-        asked = {"filterGroups": same} if exactly else {"query": facts["domain"].partition(".")[0]}
-        found = (yield dayshift.call("crm.companies.search", **asked, limit=10)).json()["results"]
-        if not found:
-            return told()
-        kind = {"associationCategory": "HUBSPOT_DEFINED", "associationTypeId": NOTE_ON_A_COMPANY}
+            return report()
+        filters = [{"filters": [{"propertyName": "domain", "operator": "EQ", "value": facts["domain"]}]}]
+        query = {"filterGroups": filters} if exactly else {"query": facts["domain"].partition(".")[0]}
+        companies = (yield dayshift.call("crm.companies.search", **query, limit=10)).json()["results"]
+        if not companies:
+            return report()
+        kind = {"associationCategory": "HUBSPOT_DEFINED", "associationTypeId": NOTE_TO_COMPANY}
         yield dayshift.call(
             "crm.notes.create",
             properties={"hs_note_body": f"Refund {facts['refund']}", "hs_timestamp": facts["now"]},
-            associations=[{"to": {"id": found[-1]["id"]}, "types": [kind]}],
+            associations=[{"to": {"id": companies[-1]["id"]}, "types": [kind]}],
         )
-        return told(noted=True)
+        return report(noted=True)
 
     return note
 
 
 def do_nothing(_: Facts) -> Script:
     yield from ()
-    return told()
+    return report()
 
 
-def told(**facts: Any) -> str:
-    """A report: what the orchestrator did not know before."""
+def report(**facts: Any) -> str:
+    """Returns the text of a report: the facts that the orchestrator does not know yet."""
     return json.dumps(facts)
 
 
 SKILLS: Mapping[str, Mapping[str, Skill]] = {
     "billing": {
-        "refund the later one": refunding(1),
-        "refund the earlier one": refunding(0),
-        "refund both": refunding(0, 1),
+        "refund the later one": make_refund(1),
+        "refund the earlier one": make_refund(0),
+        "refund both": make_refund(0, 1),
         "refund nothing": do_nothing,
     },
     "crm": {
-        "note on the same domain": noting(exactly=True),
-        "note on a similar domain": noting(exactly=False),
+        "note on the same domain": make_note(exactly=True),
+        "note on a similar domain": make_note(exactly=False),
         "no note": do_nothing,
     },
     "desk": {
-        "say what was refunded": answering("solved", "Hello, you were charged twice; {amount} goes back to you."),
-        "say that it takes time": answering("pending", "Hello, we are looking into it."),
-        "solve it without a word": answering("solved", ""),
+        "say what was refunded": make_reply("solved", "Hello, you were charged twice; {amount} goes back to you."),
+        "say that it takes time": make_reply("pending", "Hello, we are looking into it."),
+        "solve it without a word": make_reply("solved", ""),
     },
 }
 
 
-# --- what learns ---
+# --- learners ---
 
 
 class Values:
-    """Mean returns of choices, tried where little is known: an upper confidence bound, or greedily the best."""
+    """Estimates the mean reward of each choice, and chooses by upper confidence bound or greedily."""
 
     def __init__(self, choices: int, chance: np.random.Generator) -> None:
         self.means = np.zeros(choices)
@@ -137,7 +140,7 @@ class Values:
             return int(np.where(self.counts > 0, self.means, -np.inf).argmax())
         if (untried := np.flatnonzero(self.counts == 0)).size:
             return int(self._chance.choice(untried))
-        bonus = CURIOSITY * np.sqrt(np.log(self.counts.sum()) / self.counts)
+        bonus = EXPLORATION * np.sqrt(np.log(self.counts.sum()) / self.counts)
         return int((self.means + bonus).argmax())
 
     def learn(self, choice: int, reward: float) -> None:
@@ -145,37 +148,37 @@ class Values:
         self.means[choice] += (reward - self.means[choice]) / self.counts[choice]
 
 
-class Skilled:
-    """A specialist that chooses one skill for each request, and follows it to its report."""
+class SkillSpecialist:
+    """A specialist that chooses one skill for each request and follows it to its report."""
 
     def __init__(self, product: str, chance: np.random.Generator) -> None:
         self.product = product
         self.names = list(SKILLS[product])
         self.values = Values(len(self.names), chance)
         self.greedy = False
-        self.chosen: int | None = None
+        self.choice: int | None = None
 
-    def __call__(self, assignment: dayshift.Assignment) -> object:
-        facts = json.loads(assignment.request)
-        skill = look_it_up if facts["do"] == "look" else self._chosen(fresh=not assignment.history)
-        return dayshift.scripted(lambda _: skill(facts))(assignment)
+    def __call__(self, specialist_input: dayshift.SpecialistInput) -> object:
+        facts = json.loads(specialist_input.request)
+        skill = look_up if facts["do"] == "look" else self._choose_skill(is_new=not specialist_input.history)
+        return dayshift.specialist_from_script(lambda _: skill(facts))(specialist_input)
 
     def learn(self, reward: float) -> None:
-        assert self.chosen is not None, "it was asked"
-        self.values.learn(self.chosen, reward)
+        assert self.choice is not None, "it had a request"
+        self.values.learn(self.choice, reward)
 
     def __str__(self) -> str:
-        learnt = zip(self.names, self.values.means, strict=True)
-        return ", ".join(f"{name} {mean:+.2f}" for name, mean in learnt)
+        learned = zip(self.names, self.values.means, strict=True)
+        return ", ".join(f"{name} {mean:+.2f}" for name, mean in learned)
 
-    def _chosen(self, *, fresh: bool) -> Skill:
-        if fresh or self.chosen is None:
-            self.chosen = self.values.choose(greedy=self.greedy)
-        return SKILLS[self.product][self.names[self.chosen]]
+    def _choose_skill(self, *, is_new: bool) -> Skill:
+        if is_new or self.choice is None:
+            self.choice = self.values.choose(greedy=self.greedy)
+        return SKILLS[self.product][self.names[self.choice]]
 
 
 MOVES = {"look": "desk", "refund": "billing", "note": "crm", "answer": "desk", "submit": ""}
-# What must happen for a specialist to be asked for what it is to learn.
+# The moves of the orchestrator that lead to the request that a specialist trains on.
 LESSONS = {
     "billing": ("look", "refund", "submit"),
     "crm": ("look", "refund", "note", "submit"),
@@ -183,85 +186,87 @@ LESSONS = {
 }
 
 
-class Lead:
-    """The orchestrator: it knows what it was told, and learns which move is worth most once certain ones are made."""
+class Orchestrator:
+    """Knows the facts of the reports, and learns which move earns most after certain others."""
 
     def __init__(self, chance: np.random.Generator) -> None:
         self._chance = chance
         self._values: dict[tuple[str, ...], Values] = {}
-        self._made: list[tuple[Values, int]] = []
+        self._choices: list[tuple[Values, int]] = []
         self.greedy = False
 
-    def __call__(self, overview: dayshift.Overview) -> dayshift.Call:
-        asked = {json.loads(str(turn.arguments["request"]))["do"] for turn in overview.history}
-        left = [move for move in MOVES if move not in asked]
+    def __call__(self, orchestrator_input: dayshift.OrchestratorInput) -> dayshift.Call:
+        done = {json.loads(str(turn.arguments["request"]))["do"] for turn in orchestrator_input.history}
+        left = [move for move in MOVES if move not in done]
         values = self._values.setdefault(tuple(left), Values(len(left), self._chance))
-        chosen = values.choose(greedy=self.greedy)
-        self._made = [*(self._made if asked else ()), (values, chosen)]
-        return order(left[chosen], overview)
+        choice = values.choose(greedy=self.greedy)
+        self._choices = [*(self._choices if done else ()), (values, choice)]
+        return delegate(left[choice], orchestrator_input)
 
     def learn(self, reward: float) -> None:
-        for values, choice in self._made:
+        for values, choice in self._choices:
             values.learn(choice, reward)
 
 
-def order(move: str, overview: dayshift.Overview) -> dayshift.Call:
-    """A move as a call, with all that is known by now."""
+def delegate(move: str, orchestrator_input: dayshift.OrchestratorInput) -> dayshift.Call:
+    """Returns the call of a move, with all facts that are known so far."""
     if move == "submit":
         return dayshift.call("submit")
-    known: Facts = {"do": move, "ticket": ticket_in(overview.brief), "now": overview.clock}
-    for turn in overview.history:
-        known |= json.loads(json.loads(turn.answer)["report"] or "{}")
-    return dayshift.call(f"ask_{MOVES[move]}", request=json.dumps(known))
+    facts: Facts = {"do": move, "ticket": find_ticket(orchestrator_input.brief), "now": orchestrator_input.clock}
+    for turn in orchestrator_input.history:
+        facts |= json.loads(json.loads(turn.answer)["report"] or "{}")
+    return dayshift.call(f"ask_{MOVES[move]}", request=json.dumps(facts))
 
 
-def ticket_in(brief: str) -> int:
-    found = re.search(r"(?:[Tt]icket |request |#)(\d+)", brief)
-    assert found is not None, "every phrasing names the ticket"
-    return int(found[1])
+def find_ticket(brief: str) -> int:
+    match = re.search(r"(?:[Tt]icket |request |#)(\d+)", brief)
+    assert match is not None, "every phrasing names the ticket"
+    return int(match[1])
 
 
-def by_the_book(*moves: str) -> Callable[[dayshift.Overview], dayshift.Call]:
-    """An orchestrator that makes these moves in this order."""
-    return lambda overview: order(moves[len(overview.history)], overview)
+def follow_script(*moves: str) -> Callable[[dayshift.OrchestratorInput], dayshift.Call]:
+    """Returns an orchestrator that makes these moves in this order."""
+    return lambda orchestrator_input: delegate(moves[len(orchestrator_input.history)], orchestrator_input)
 
 
 # --- training ---
 
 
-def train_specialist(learner: Skilled, team: Mapping[str, Skilled], episodes: int, options: Mapping[str, Any]) -> None:
-    """On its own reward, while somebody else leads and the colleagues do what they have learnt."""
-    given = {"product": learner.product, "orchestrator": by_the_book(*LESSONS[learner.product]), "specialists": team}
-    env = gymnasium.make("dayshift/Specialist-v0", **given, **options)
+def train_specialist(
+    learner: SkillSpecialist, team: Mapping[str, SkillSpecialist], episodes: int, options: Mapping[str, Any]
+) -> None:
+    """Trains a specialist on its own reward, with a scripted orchestrator and the other specialists as they are."""
+    roles = {"product": learner.product, "orchestrator": follow_script(*LESSONS[learner.product]), "specialists": team}
+    env = gymnasium.make("dayshift/Specialist-v0", **roles, **options)
     for seed in range(episodes):
         env.reset(seed=seed)
-        reward = played(env, lambda: learner(env.unwrapped.assignment))  # type: ignore[attr-defined]
+        reward = play(env, lambda: learner(env.unwrapped.specialist_input))  # type: ignore[attr-defined]
         learner.learn(reward)
     env.close()
     learner.greedy = True
 
 
 def train_orchestrator(
-    lead: Lead, team: Mapping[str, Skilled], episodes: int, options: Mapping[str, Any]
+    orchestrator: Orchestrator, team: Mapping[str, SkillSpecialist], episodes: int, options: Mapping[str, Any]
 ) -> Iterator[float]:
-    """The reward of each episode; the last ones are played as it has learnt to, on a split that it has not seen."""
+    """Yields the reward of each episode; the last ones are greedy, on a split that training does not use."""
     env = gymnasium.make("dayshift/Orchestrator-v0", specialists=team, **options)
 
-    def reward(seed: int, split: str) -> float:
+    def play_seed(seed: int, split: str) -> float:
         env.reset(seed=seed, options={"split": split})
-        return played(env, lambda: lead(env.unwrapped.overview))  # type: ignore[attr-defined]
+        return play(env, lambda: orchestrator(env.unwrapped.orchestrator_input))  # type: ignore[attr-defined]
 
     for seed in range(episodes):
-        earned = reward(seed, "train")
-        lead.learn(earned)
-        yield earned
-    lead.greedy = True
-    yield from (reward(seed, "validation") for seed in range(HELD_OUT))
+        train_reward = play_seed(seed, "train")
+        orchestrator.learn(train_reward)
+        yield train_reward
+    orchestrator.greedy = True
+    yield from (play_seed(seed, "validation") for seed in range(HELD_OUT))
     env.close()
 
 
-def played(env: gymnasium.Env[Any, Any], choose: Callable[[], object]) -> float:
-    """What the agent of this environment has earned in the end."""
+def play(env: gymnasium.Env[Any, Any], choose: Callable[[], object]) -> float:
+    """Plays an episode and returns the reward of the environment's agent."""
     while True:
         _, reward, terminated, truncated, _ = env.step(choose())
         if terminated or truncated:
@@ -269,7 +274,7 @@ def played(env: gymnasium.Env[Any, Any], choose: Callable[[], object]) -> float:
 
 
 def plot(rewards: list[float], path: Path) -> None:
-    import matplotlib as mpl  # late: pip install 'dayshift[reports]'
+    import matplotlib as mpl  # pip install 'dayshift[reports]'
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
@@ -289,22 +294,22 @@ def plot(rewards: list[float], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train specialists, then the orchestrator that asks them.")
+    parser = argparse.ArgumentParser(description="Train specialists, then the orchestrator that delegates to them.")
     parser.add_argument("--world", default="standard")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lessons", type=int, default=20, help="episodes for each specialist")
     parser.add_argument("--episodes", type=int, default=100, help="episodes of the orchestrator")
     parser.add_argument("--plot", type=Path, default=Path("team.png"))
-    chosen = parser.parse_args()
-    options, chance = {"task": TASK, "world": chosen.world}, np.random.default_rng(chosen.seed)
-    team = {product: Skilled(product, chance) for product in LESSONS}
+    args = parser.parse_args()
+    options, chance = {"task": TASK, "world": args.world}, np.random.default_rng(args.seed)
+    team = {product: SkillSpecialist(product, chance) for product in LESSONS}
     for product, learner in team.items():
-        train_specialist(learner, team, chosen.lessons, options)
+        train_specialist(learner, team, args.lessons, options)
         print(f"{product}: {learner}", flush=True)
-    rewards = list(train_orchestrator(Lead(chance), team, chosen.episodes, options))
-    plot(rewards, chosen.plot)
+    rewards = list(train_orchestrator(Orchestrator(chance), team, args.episodes, options))
+    plot(rewards, args.plot)
     first, last = np.mean(rewards[: 2 * HELD_OUT]), np.mean(rewards[-HELD_OUT:])
-    print(f"first {first:+.3f}, trained, on held-out seeds {last:+.3f}; curve in {chosen.plot}")
+    print(f"first {first:+.3f}, trained, on held-out seeds {last:+.3f}; curve in {args.plot}")
 
 
 if __name__ == "__main__":

@@ -10,33 +10,33 @@ _REPORTS = Path(os.environ.get("DAYSHIFT_VAR", "var")) / "reports" / "load"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     # Late: Locust patches the whole process when it is imported, and only some commands want that.
-    match asked.command:
+    match options.command:
         case "run":
             from loadtests.runs import run
 
-            return run(asked)
+            return run(options)
         case "max":
-            from loadtests.runs import find_knee
+            from loadtests.runs import find_limit
 
-            return find_knee(asked)
+            return find_limit(options)
         case "cost":
             from loadtests.cost import compare_cost
 
-            return compare_cost(asked)
+            return compare_cost(options)
         case "check":
             from loadtests.check import check
 
-            return check(asked)
+            return check(options)
         case "chaos":
             from loadtests.chaos import chaos
 
-            return chaos(asked)
+            return chaos(options)
         case _:
             from loadtests.peers import peers
 
-            return peers(asked)
+            return peers(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,7 +79,7 @@ def _aimed(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--compose", action="store_true", help="that stack is the compose stack of this folder")
     parser.add_argument("--token", default=os.environ.get("DAYSHIFT_CONTROL_TOKEN", "laptop-control"))
     parser.add_argument("--users", type=int, default=50)
-    parser.add_argument("--product", help="work at this product alone (default: a mixed shift)")
+    parser.add_argument("--product", help="work at this product alone (default: at all products)")
     parser.add_argument("--world", default="standard")
     parser.add_argument("--worlds", type=Path, default=_WORLDS, help="where the world files of a started stack lie")
     parser.add_argument("--reports", type=Path, default=_REPORTS)

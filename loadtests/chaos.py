@@ -1,4 +1,4 @@
-"""chaos: break one part at a time under load, and see that nobody was ever lied to."""
+"""chaos: break one part at a time under load, and check that no client gets a wrong answer."""
 
 import argparse
 import json
@@ -16,18 +16,18 @@ from urllib.request import Request, urlopen
 from rich.console import Console
 from rich.table import Table
 
-from loadtests.cable import Cable
-from loadtests.drive import Drive
-from loadtests.gauges import look
-from loadtests.held import Held
-from loadtests.machine import machine
+from loadtests.backing_services import BackingServices
+from loadtests.leftovers import OpenResources
+from loadtests.load_run import LoadRun
+from loadtests.machine_description import describe_machine
 from loadtests.measurements import Recorder, Summary
 from loadtests.pacing import constant
-from loadtests.parts import Parts
-from loadtests.targets import Target, await_health, embedded, free_ports
-from loadtests.users import Run
+from loadtests.process_stats import read_stats
+from loadtests.targets import Target, await_health, free_ports, start_embedded
+from loadtests.tcp_proxy import TcpProxy
+from loadtests.users import RunState
 
-_DOOR_TOKEN = "load-door"  # noqa: S105 - a loopback stack that lives for minutes
+_HARNESS_TOKEN = "load-harness"  # noqa: S105 - a loopback stack that lives for minutes
 _BREAK_AT_SECONDS = 6.0
 _SETTLE_SECONDS = 60.0
 _USERS = 30
@@ -45,8 +45,8 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
-    """What became of one fault."""
+class FaultResult:
+    """What one fault did."""
 
     fault: str
     wrong_answers: int
@@ -66,25 +66,27 @@ class Aftermath:
         return not (self.wrong_answers or self.unexplained or self.leaked) and self.episodes_unharmed > 0
 
 
-class House:
+class ChaosStack:
     """The embedded stack with everything that can be broken within reach."""
 
-    def __init__(self, target: Target, parts: Parts, cable: Cable, door_port: int) -> None:
+    def __init__(self, target: Target, backing_services: BackingServices, proxy: TcpProxy, harness_port: int) -> None:
         self.target = target
-        self.parts = parts
-        self.cable = cable
-        self._door = f"http://127.0.0.1:{door_port}"
+        self.backing_services = backing_services
+        self.proxy = proxy
+        self._harness_url = f"http://127.0.0.1:{harness_port}"
 
     def faults(self) -> Iterator[Fault]:
         yield Fault("product killed", lambda: os.kill(self._product(), signal.SIGKILL), _nothing, 0.0)
-        yield Fault("PostgreSQL restarted", self.parts.postgres.stop, self.parts.postgres.start, 2.0)
-        yield Fault("Redis restarted", self.parts.redis.stop, self.parts.redis.start, 2.0)
+        yield Fault(
+            "PostgreSQL restarted", self.backing_services.postgres.stop, self.backing_services.postgres.start, 2.0
+        )
+        yield Fault("Redis restarted", self.backing_services.redis.stop, self.backing_services.redis.start, 2.0)
         yield Fault("product paused", lambda: self._signal(signal.SIGSTOP), lambda: self._signal(signal.SIGCONT), 6.0)
-        if self.parts.postgres.has_own_disk:
-            full = self.parts.postgres
+        if self.backing_services.postgres.has_own_disk:
+            full = self.backing_services.postgres
             yield Fault("disk of the ledger full", full.fill_disk, full.empty_disk, 6.0)
-        yield Fault("network frozen between control and product", self.cable.freeze, self.cable.mend, 6.0)
-        yield Fault("network cut between control and product", self.cable.cut, self.cable.mend, 6.0)
+        yield Fault("network frozen between control and product", self.proxy.freeze, self.proxy.restore, 6.0)
+        yield Fault("network cut between control and product", self.proxy.cut, self.proxy.restore, 6.0)
 
     def outcome(self, episode: str) -> tuple[str | None, str | None]:
         try:
@@ -95,13 +97,13 @@ class House:
 
     def forks(self) -> int:
         """Forks that some episode holds, as the product itself counts them."""
-        request = Request(f"{self._door}/metrics", headers={"authorization": f"Bearer {_DOOR_TOKEN}"})  # noqa: S310 - our own stack
+        request = Request(f"{self._harness_url}/metrics", headers={"authorization": f"Bearer {_HARNESS_TOKEN}"})  # noqa: S310 - our own stack
         with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
             return _gauge(answer.read().decode(), "open_forks")
 
-    def held(self) -> Held:
-        seen = look(self.target.pids())
-        return Held(self.forks(), seen.connections, seen.open_files - seen.connections)
+    def open_resources(self) -> OpenResources:
+        seen = read_stats(self.target.pids())
+        return OpenResources(self.forks(), seen.connections, seen.open_files - seen.connections)
 
     def _product(self) -> int:
         return self.target.service("crm")
@@ -110,96 +112,96 @@ class House:
         os.kill(self._product(), number)
 
 
-def chaos(asked: argparse.Namespace) -> int:
+def chaos(options: argparse.Namespace) -> int:
     console = Console(width=_WIDTH)
-    with _house(asked.worlds) as house:
+    with _start_stack(options.worlds) as stack:
         # As long as under each fault, so that most of what is kept for the next episodes is there by then.
-        _drive(house, asked, asked.seconds)
-        before = _settled(house, None)
-        found = []
-        for fault in house.faults():
-            if asked.fault and fault.name not in asked.fault:
+        _drive(stack, options, options.seconds)
+        before = _await_quiet(stack, None)
+        results = []
+        for fault in stack.faults():
+            if options.fault and fault.name not in options.fault:
                 continue
             console.print(f"breaking: {fault.name} …")
-            found.append(_broken(house, fault, asked, before))
-        if not house.parts.postgres.has_own_disk:
+            results.append(_run_fault(stack, fault, options, before))
+        if not stack.backing_services.postgres.has_own_disk:
             console.print("the disk of the ledger was not filled: that needs root, to mount a small one")
-    _print(console, found)
-    _keep(found, asked.reports)
-    return 0 if all(one.is_good for one in found) else 1
+    _print(console, results)
+    _keep(results, options.reports)
+    return 0 if all(one.is_good for one in results) else 1
 
 
 @contextmanager
-def _house(worlds: Path) -> Iterator[House]:
+def _start_stack(worlds: Path) -> Iterator[ChaosStack]:
     base = free_ports()
-    door_port = base + 11
+    harness_port = base + 11
     others = free_ports()
-    with Parts((others, others + 1)) as parts, Cable(door_port) as cable:
+    with BackingServices((others, others + 1)) as backing_services, TcpProxy(harness_port) as proxy:
         settings = {
-            "DAYSHIFT_LEDGER_URL": parts.postgres.url,
-            "DAYSHIFT_REDIS_URL": parts.redis.url,
-            "DAYSHIFT_CRM_DOOR_URL": f"http://127.0.0.1:{cable.port}",
-            "DAYSHIFT_DOOR_TOKEN": _DOOR_TOKEN,
+            "DAYSHIFT_LEDGER_URL": backing_services.postgres.url,
+            "DAYSHIFT_REDIS_URL": backing_services.redis.url,
+            "DAYSHIFT_CRM_HARNESS_URL": f"http://127.0.0.1:{proxy.port}",
+            "DAYSHIFT_HARNESS_TOKEN": _HARNESS_TOKEN,
         }
-        with embedded(worlds, settings, "--restart", base=base) as target:
-            yield House(target, parts, cable, door_port)
+        with start_embedded(worlds, settings, "--restart", base=base) as target:
+            yield ChaosStack(target, backing_services, proxy, harness_port)
 
 
-def _broken(house: House, fault: Fault, asked: argparse.Namespace, before: Held) -> Aftermath:
+def _run_fault(stack: ChaosStack, fault: Fault, options: argparse.Namespace, before: OpenResources) -> FaultResult:
     healed_at = [0.0]
 
-    def meanwhile(run: Run) -> None:
+    def during(run: RunState) -> None:
         time.sleep(_BREAK_AT_SECONDS)
         fault.begin()
         time.sleep(fault.seconds)
         fault.end()
         healed_at[0] = run.now()
 
-    recorder, summary = _drive(house, asked, asked.seconds, meanwhile)
-    await_health(house.target, patience=_SETTLE_SECONDS)
-    hit = sorted({trouble.episode for trouble in recorder.troubles if trouble.episode})
-    told = {episode: house.outcome(episode) for episode in hit}
-    unexplained = [f"{episode}: {said}" for episode, said in told.items() if not _is_explained(*said)]
-    after = _settled(house, before)
+    recorder, summary = _drive(stack, options, options.seconds, during)
+    await_health(stack.target, patience=_SETTLE_SECONDS)
+    hit = sorted({failure.episode for failure in recorder.failures if failure.episode})
+    outcomes = {episode: stack.outcome(episode) for episode in hit}
+    unexplained = [f"{episode}: {said}" for episode, said in outcomes.items() if not _is_explained(*said)]
+    after = _await_quiet(stack, before)
     failures = [sample.done for sample in recorder.samples if sample.is_error]
-    last = max([*failures, *(trouble.at for trouble in recorder.troubles)], default=_BREAK_AT_SECONDS)
-    return Aftermath(
+    last = max([*failures, *(failure.at for failure in recorder.failures)], default=_BREAK_AT_SECONDS)
+    return FaultResult(
         fault=fault.name,
         wrong_answers=summary.stale_reads,
         failed_requests=len(failures),
         episodes_hit=len(hit),
-        unscored_with_cause=sum(outcome == "unscored" and bool(because) for outcome, because in told.values()),
+        unscored_with_cause=sum(outcome == "unscored" and bool(because) for outcome, because in outcomes.values()),
         unexplained=unexplained,
-        episodes_unharmed=summary.lives,
+        episodes_unharmed=summary.episodes_played,
         broken_seconds=last - _BREAK_AT_SECONDS,
         recovery_seconds=max(0.0, last - healed_at[0]),
-        leaked=after.left_since(before),
-        causes=_counted(because or str(outcome) for outcome, because in told.values()),
-        failures=_counted(trouble.what[:120] for trouble in recorder.troubles),
+        leaked=after.leftovers_since(before),
+        causes=_count(because or str(outcome) for outcome, because in outcomes.values()),
+        failures=_count(failure.what[:120] for failure in recorder.failures),
     )
 
 
 def _drive(
-    house: House, asked: argparse.Namespace, seconds: float, meanwhile: Callable[[Run], None] | None = None
+    stack: ChaosStack, options: argparse.Namespace, seconds: float, during: Callable[[RunState], None] | None = None
 ) -> tuple[Recorder, Summary]:
-    drive = Drive(house.target, constant(asked.qps, seconds), users=_USERS, episodes=_USERS, world=asked.world)
-    summary = drive.run(meanwhile=meanwhile)
+    drive = LoadRun(stack.target, constant(options.qps, seconds), users=_USERS, episodes=_USERS, world=options.world)
+    summary = drive.run(during=during)
     return drive.recorder, summary
 
 
-def _settled(house: House, before: Held | None) -> Held:
-    """Give control's watch the time to close what nobody owns; idle connections end after some seconds too."""
+def _await_quiet(stack: ChaosStack, before: OpenResources | None) -> OpenResources:
+    """Wait until control's watchdog has closed what nobody owns; idle connections end after some seconds too."""
     deadline = time.monotonic() + _SETTLE_SECONDS
     time.sleep(8)
-    held = house.held()
-    while before is not None and held.left_since(before) and time.monotonic() < deadline:
+    open_resources = stack.open_resources()
+    while before is not None and open_resources.leftovers_since(before) and time.monotonic() < deadline:
         time.sleep(1)
-        held = house.held()
-    return held
+        open_resources = stack.open_resources()
+    return open_resources
 
 
 def _is_explained(outcome: str | None, because: str | None) -> bool:
-    """Judged before it broke, or unscored with a cause: never open for ever, never a reward for our failure."""
+    """Whether it was judged before the fault, or is unscored with a cause."""
     return outcome in ("passed", "failed") or (outcome == "unscored" and bool(because))
 
 
@@ -208,18 +210,18 @@ def _gauge(metrics: str, name: str) -> int:
     return int(sum(float(line.rpartition(" ")[2]) for line in lines))
 
 
-def _counted(causes: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _count(causes: Iterable[str]) -> dict[str, int]:
+    results: dict[str, int] = {}
     for cause in causes:
-        found[cause] = found.get(cause, 0) + 1
-    return found
+        results[cause] = results.get(cause, 0) + 1
+    return results
 
 
 def _nothing() -> None:
-    """The stack's own supervisor brings it back."""
+    """Do nothing: the supervisor of the stack restarts the product."""
 
 
-def _print(console: Console, found: list[Aftermath]) -> None:
+def _print(console: Console, results: list[FaultResult]) -> None:
     table = Table(title="one fault at a time, under load")
     for heading in (
         "fault",
@@ -233,7 +235,7 @@ def _print(console: Console, found: list[Aftermath]) -> None:
         "leaked",
     ):
         table.add_column(heading, justify="left" if heading == "fault" else "right")
-    for one in found:
+    for one in results:
         table.add_row(
             one.fault,
             str(one.wrong_answers),
@@ -246,7 +248,7 @@ def _print(console: Console, found: list[Aftermath]) -> None:
             ", ".join(one.leaked) or "nothing",
         )
     console.print(table)
-    for one in found:
+    for one in results:
         for cause, count in one.causes.items():
             console.print(f"{one.fault}: {count} episodes hit: {cause}", highlight=False, markup=False)
         for what, count in one.failures.items():
@@ -255,7 +257,7 @@ def _print(console: Console, found: list[Aftermath]) -> None:
             console.print(f"{one.fault}: UNEXPLAINED {line}", highlight=False, markup=False)
 
 
-def _keep(found: list[Aftermath], folder: Path) -> None:
+def _keep(results: list[FaultResult], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    kept: dict[str, Any] = {"machine": machine(), "faults": [asdict(one) for one in found]}
-    (folder / "chaos.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False))
+    report: dict[str, Any] = {"machine": describe_machine(), "faults": [asdict(one) for one in results]}
+    (folder / "chaos.json").write_text(json.dumps(report, indent=1, ensure_ascii=False))

@@ -11,9 +11,9 @@ import httpx
 from dayshift.wire import Opened, OpenRequest
 from rich.console import Console
 
-from loadtests.asking import REVISION_HEADER
+from loadtests.calls import REVISION_HEADER
 from loadtests.history import Contradiction, Event, ListEvent, Value, check_list, check_registers
-from loadtests.targets import Target, aimed
+from loadtests.targets import Target, open_target
 
 _CONTACTS = "/crm/v3/objects/contacts"
 _REGISTERS = ("phone", "jobtitle")
@@ -24,16 +24,16 @@ _EPISODES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TimedRevision:
     """One answer: its revision, and when it was asked and given."""
 
     revision: int
-    asked: float
-    answered: float
+    sent_at: float
+    answered_at: float
 
 
 @dataclass
-class Shared:
+class SharedEpisode:
     """One episode that several clients share, and all that they were told of it."""
 
     opened: Opened
@@ -41,7 +41,7 @@ class Shared:
     initial: dict[str, Value]
     registers: list[Event] = field(default_factory=list)
     elements: list[ListEvent] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    timed_revisions: list[TimedRevision] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     appended: int = 0
     requests: int = 0
@@ -53,7 +53,7 @@ class Shared:
     def contradictions(self) -> list[Contradiction]:
         found = check_registers(self.registers, self.initial)
         in_list = check_list(f"the list of {self.tag}", self.elements)
-        backwards = _backwards(self.told)
+        backwards = _find_backward_revision(self.timed_revisions)
         return [*found, *(one for one in (in_list, backwards) if one is not None)]
 
 
@@ -72,12 +72,12 @@ class Verdict:
         return not self.contradictions and not self.unexpected
 
 
-def check(asked: argparse.Namespace) -> int:
+def check(options: argparse.Namespace) -> int:
     console = Console()
     is_clean = True
-    with aimed(asked) as target:
-        for number in range(1, asked.runs + 1):
-            verdict = asyncio.run(observe(target, asked.seconds, asked.clients, asked.world, seed=number))
+    with open_target(options) as target:
+        for number in range(1, options.runs + 1):
+            verdict = asyncio.run(observe(target, options.seconds, options.clients, options.world, seed=number))
             is_clean = is_clean and verdict.is_clean
             _print(console, number, verdict)
     return 0 if is_clean else 1
@@ -96,7 +96,7 @@ async def observe(target: Target, seconds: float, clients: int, world: str, seed
     """Let the clients work for so long, then decide."""
     began = time.perf_counter()
     async with httpx.AsyncClient(timeout=30, trust_env=False, limits=httpx.Limits(max_connections=100)) as client:
-        episodes = [await _opened(client, target, world, seed * 100 + number) for number in range(_EPISODES)]
+        episodes = [await _open_episode(client, target, world, seed * 100 + number) for number in range(_EPISODES)]
         until = time.perf_counter() + seconds
         await asyncio.gather(
             *(
@@ -117,7 +117,7 @@ async def observe(target: Target, seconds: float, clients: int, world: str, seed
     )
 
 
-async def _opened(client: httpx.AsyncClient, target: Target, world: str, seed: int) -> Shared:
+async def _open_episode(client: httpx.AsyncClient, target: Target, world: str, seed: int) -> SharedEpisode:
     request = OpenRequest(task=None, seed=seed, world=world)
     answer = await client.post(f"{target.url}/v1/episodes", content=request.model_dump_json(), headers=_control(target))
     answer.raise_for_status()
@@ -130,13 +130,13 @@ async def _opened(client: httpx.AsyncClient, target: Target, world: str, seed: i
     page.raise_for_status()
     found = page.json()["results"]
     initial = {f"{one['id']}.{name}": one["properties"].get(name) for one in found for name in _REGISTERS}
-    return Shared(opened, [one["id"] for one in found], initial)
+    return SharedEpisode(opened, [one["id"] for one in found], initial)
 
 
 class _Client:
     """One of several who work on the same episode without knowing of each other."""
 
-    def __init__(self, client: httpx.AsyncClient, shared: Shared, chance: random.Random, number: int) -> None:
+    def __init__(self, client: httpx.AsyncClient, shared: SharedEpisode, chance: random.Random, number: int) -> None:
         access = shared.opened.products["crm"]
         self._client = client
         self._shared = shared
@@ -166,15 +166,15 @@ class _Client:
     async def _write(self) -> None:
         person, name = self._chance.choice(self._shared.people), self._chance.choice(_REGISTERS)
         values = {name: self._value()}
-        asked, answer = await self._ask("PATCH", f"{_CONTACTS}/{person}", {"properties": values})
-        self._wrote({person: values}, asked, answer)
+        sent_at, answer = await self._ask("PATCH", f"{_CONTACTS}/{person}", {"properties": values})
+        self._wrote({person: values}, sent_at, answer)
 
     async def _write_several(self) -> None:
         name = self._chance.choice(_REGISTERS)
         changes = {person: {name: self._value()} for person in self._chance.sample(self._shared.people, 2)}
         inputs = [{"id": person, "properties": values} for person, values in changes.items()]
-        asked, answer = await self._ask("POST", f"{_CONTACTS}/batch/update", {"inputs": inputs})
-        self._wrote(changes, asked, answer)
+        sent_at, answer = await self._ask("POST", f"{_CONTACTS}/batch/update", {"inputs": inputs})
+        self._wrote(changes, sent_at, answer)
 
     async def _get(self) -> None:
         person = self._chance.choice(self._shared.people)
@@ -197,20 +197,20 @@ class _Client:
         await self._read("POST", f"{_CONTACTS}/batch/read", {"inputs": inputs, "properties": _REGISTERS})
 
     async def _read(self, method: str, path: str, body: Any = None) -> None:
-        asked, answer = await self._ask(method, path, body)
+        sent_at, answer = await self._ask(method, path, body)
         if answer is None:
             return
         said = answer.json()
         for record in said.get("results", [said]):
             for name in _REGISTERS:
                 key, value = f"{record['id']}.{name}", record["properties"].get(name)
-                self._shared.registers.append(Event("read", key, value, asked, self._now()))
+                self._shared.registers.append(Event("read", key, value, sent_at, self._now()))
 
-    def _wrote(self, changes: dict[str, dict[str, str]], asked: float, answer: httpx.Response | None) -> None:
-        answered = float("inf") if answer is None else self._now()
+    def _wrote(self, changes: dict[str, dict[str, str]], sent_at: float, answer: httpx.Response | None) -> None:
+        answered_at = float("inf") if answer is None else self._now()
         for person, values in changes.items():
             for name, value in values.items():
-                self._shared.registers.append(Event("write", f"{person}.{name}", value, asked, answered))
+                self._shared.registers.append(Event("write", f"{person}.{name}", value, sent_at, answered_at))
 
     # --- the list: an append is a new contact, a read shows all of them in the order of their creation ---
 
@@ -219,35 +219,35 @@ class _Client:
             return
         self._shared.appended += 1
         element = self._value()
-        asked, answer = await self._ask(
+        sent_at, answer = await self._ask(
             "POST", _CONTACTS, {"properties": {"firstname": element, _LIST: self._shared.tag}}
         )
-        answered = float("inf") if answer is None else self._now()
-        self._shared.elements.append(ListEvent("append", element, (), asked, answered))
+        answered_at = float("inf") if answer is None else self._now()
+        self._shared.elements.append(ListEvent("append", element, (), sent_at, answered_at))
 
     async def _read_list(self) -> None:
         condition = {"propertyName": _LIST, "operator": "EQ", "value": self._shared.tag}
         body = {"filterGroups": [{"filters": [condition]}], "properties": ["firstname"], "limit": 100}
-        asked, answer = await self._ask("POST", f"{_CONTACTS}/search", body)
+        sent_at, answer = await self._ask("POST", f"{_CONTACTS}/search", body)
         if answer is not None:
             seen = tuple(record["properties"]["firstname"] for record in answer.json()["results"])
-            self._shared.elements.append(ListEvent("read", "", seen, asked, self._now()))
+            self._shared.elements.append(ListEvent("read", "", seen, sent_at, self._now()))
 
     # --- the wire ---
 
     async def _ask(self, method: str, path: str, body: Any = None) -> tuple[float, httpx.Response | None]:
-        asked = self._now()
+        sent_at = self._now()
         self._shared.requests += 1
         try:
             answer = await self._client.request(method, self._base + path, headers=self._headers, json=body)
         except httpx.HTTPError as error:
             self._shared.unexpected.append(f"{method} {path}: {type(error).__name__}")
-            return asked, None
+            return sent_at, None
         if answer.status_code not in (200, 201):
             self._shared.unexpected.append(f"{method} {path} answered {answer.status_code}: {answer.text[:200]}")
-            return asked, None
-        self._shared.told.append(Told(int(answer.headers[REVISION_HEADER]), asked, self._now()))
-        return asked, answer
+            return sent_at, None
+        self._shared.timed_revisions.append(TimedRevision(int(answer.headers[REVISION_HEADER]), sent_at, self._now()))
+        return sent_at, answer
 
     def _value(self) -> str:
         self._written += 1
@@ -258,13 +258,13 @@ class _Client:
         return time.perf_counter()
 
 
-def _backwards(told: list[Told]) -> Contradiction | None:
+def _find_backward_revision(timed_revisions: list[TimedRevision]) -> Contradiction | None:
     """An answer must be at least as new as any that was given before it was asked for."""
-    by_answer = iter(sorted(told, key=lambda one: one.answered))
+    by_answer = iter(sorted(timed_revisions, key=lambda one: one.answered_at))
     given = next(by_answer, None)
     newest = 0
-    for one in sorted(told, key=lambda one: one.asked):
-        while given is not None and given.answered < one.asked:
+    for one in sorted(timed_revisions, key=lambda one: one.sent_at):
+        while given is not None and given.answered_at < one.sent_at:
             newest = max(newest, given.revision)
             given = next(by_answer, None)
         if one.revision < newest:

@@ -18,8 +18,8 @@ class Event:
     kind: Literal["read", "write"]
     key: str
     value: Value
-    asked: float
-    answered: float = math.inf
+    sent_at: float
+    answered_at: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class ListEvent:
     kind: Literal["append", "read"]
     element: str = ""
     seen: tuple[str, ...] = ()
-    asked: float = 0.0
-    answered: float = math.inf
+    sent_at: float = 0.0
+    answered_at: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ def check_register(key: str, events: Sequence[Event], initial: Value) -> Contrad
     foreign = next((event for event in events if event.kind == "read" and event.value not in written), None)
     if foreign is not None:
         return Contradiction(key, f"{foreign.value!r} was read, which nobody wrote here")
-    if _has_order(sorted(events, key=lambda event: event.asked), initial):
+    if _has_order(sorted(events, key=lambda event: event.sent_at), initial):
         return None
-    return Contradiction(key, _first_impossible(sorted(events, key=lambda event: event.answered), initial))
+    return Contradiction(key, _first_impossible(sorted(events, key=lambda event: event.answered_at), initial))
 
 
 def _has_order(events: Sequence[Event], initial: Value) -> bool:
@@ -70,7 +70,7 @@ def _has_order(events: Sequence[Event], initial: Value) -> bool:
     others that are left was answered before it was asked.
     """
     whole = (1 << len(events)) - 1
-    optional = sum(1 << at for at, event in enumerate(events) if event.answered == math.inf)
+    optional = sum(1 << at for at, event in enumerate(events) if event.answered_at == math.inf)
     tried: set[tuple[int, Hashable]] = set()
     ahead: list[tuple[int, Value]] = [(0, initial)]
     while ahead:
@@ -90,9 +90,9 @@ def _next_states(events: Sequence[Event], done: int, value: Value) -> list[tuple
     for at, event in enumerate(events):
         if done >> at & 1:
             continue
-        if event.asked > earliest_end:
+        if event.sent_at > earliest_end:
             break
-        earliest_end = min(earliest_end, event.answered)
+        earliest_end = min(earliest_end, event.answered_at)
         if event.kind == "write":
             found.append((done | 1 << at, event.value))
         elif event.value == value:
@@ -108,19 +108,19 @@ def _first_impossible(by_answer: Sequence[Event], initial: Value) -> str:
         middle = (low + high) // 2
         kept = set(by_answer[:middle])
         begun = [_pending(event) if event not in kept else event for event in by_answer if _matters(event, kept)]
-        if _has_order(sorted(begun, key=lambda event: event.asked), initial):
+        if _has_order(sorted(begun, key=lambda event: event.sent_at), initial):
             low = middle + 1
         else:
             high = middle
     last = by_answer[low - 1]
-    before = [event for event in by_answer[: low - 1] if event.answered < last.asked and event.kind == "write"]
-    newest = max(before, key=lambda event: event.answered, default=None)
-    told = (
+    before = [event for event in by_answer[: low - 1] if event.answered_at < last.sent_at and event.kind == "write"]
+    newest = max(before, key=lambda event: event.answered_at, default=None)
+    timed_revisions = (
         ""
         if newest is None
-        else f", though {newest.value!r} had been written {last.asked - newest.answered:.4f} s before"
+        else f", though {newest.value!r} had been written {last.sent_at - newest.answered_at:.4f} s before"
     )
-    return f"the {last.kind} of {last.value!r} at {last.asked:.4f} s fits no order{told}"
+    return f"the {last.kind} of {last.value!r} at {last.sent_at:.4f} s fits no order{timed_revisions}"
 
 
 def _matters(event: Event, kept: set[Event]) -> bool:
@@ -129,7 +129,7 @@ def _matters(event: Event, kept: set[Event]) -> bool:
 
 
 def _pending(event: Event) -> Event:
-    return Event(event.kind, event.key, event.value, event.asked)
+    return Event(event.kind, event.key, event.value, event.sent_at)
 
 
 def check_list(name: str, events: Sequence[ListEvent]) -> Contradiction | None:
@@ -161,17 +161,17 @@ def _against_time(
         own = [in_order[length - 1]] if length else []
         for members in (own, group):
             for event in members:
-                if event.answered < latest_start:
+                if event.answered_at < latest_start:
                     return Contradiction(name, f"{_said(event)} was over before something that it comes after began")
-            latest_start = max([latest_start, *(event.asked for event in members)])
+            latest_start = max([latest_start, *(event.sent_at for event in members)])
     shown = {event.element for event in in_order}
     return _lost(name, reads, [event for event in appends if event.element not in shown])
 
 
 def _lost(name: str, reads: Sequence[ListEvent], missing: Sequence[ListEvent]) -> Contradiction | None:
     """An append that was answered must be in every read that was asked later."""
-    last_read = max((event.asked for event in reads), default=-math.inf)
-    lost = next((event for event in missing if event.answered < last_read), None)
+    last_read = max((event.sent_at for event in reads), default=-math.inf)
+    lost = next((event for event in missing if event.answered_at < last_read), None)
     return None if lost is None else Contradiction(name, f"{lost.element!r} was appended and never seen again")
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 _KEPT = 50
-_LASTING = frozenset({"control submit", "ide execute"})
+_LONG_RUNNING = frozenset({"control submit", "ide execute"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Sample:
         return (self.done - self.due) * 1000
 
     @property
-    def is_prompt(self) -> bool:
-        return self.name not in _LASTING
+    def is_short(self) -> bool:
+        return self.name not in _LONG_RUNNING
 
     @property
     def service_milliseconds(self) -> float:
@@ -35,8 +35,8 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """A life that met an unexpected answer."""
+class Failure:
+    """An episode script that ended with an unexpected response."""
 
     at: float
     episode: str
@@ -48,13 +48,13 @@ class Recorder:
     """Collects while the run goes on."""
 
     samples: list[Sample] = field(default_factory=list)
-    troubles: list[Trouble] = field(default_factory=list)
-    wrong: list[Trouble] = field(default_factory=list)
-    lives: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    violations: list[Failure] = field(default_factory=list)
+    episodes_played: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Distribution:
     """How long requests took, in milliseconds."""
 
     count: int
@@ -65,7 +65,7 @@ class Spread:
     longest: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> "Spread":
+    def of(cls, values: Iterable[float]) -> "Distribution":
         ordered = sorted(values)
         if not ordered:
             return cls(0, math.nan, math.nan, math.nan, math.nan, math.nan)
@@ -77,7 +77,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Strain:
+class ResourceUse:
     """What the run cost the stack, and the generator beside it."""
 
     cpu_us_per_request: float | None
@@ -108,19 +108,19 @@ class Summary:
     seconds: float
     offered: int
     qps: float
-    responses: Spread
+    responses: Distribution
     # Without those that last as long as what they ask for: a verdict after days have passed, an agent's own program.
-    prompt: Spread
-    service: Spread
-    by_name: dict[str, Spread]
+    prompt: Distribution
+    service: Distribution
+    by_name: dict[str, Distribution]
     errors: int
     stale_reads: int
-    lives: int
+    episodes_played: int
     # Open when the run was over and everybody had left: leaked.
     episodes_left: int
     error_kinds: dict[str, int]
-    wrong: list[str]
-    strain: Strain
+    violations: list[str]
+    resources: ResourceUse
     timeline: list[dict[str, float]]
 
     def as_json(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def timeline(samples: Iterable[Sample], bucket: float = 1.0) -> list[dict[str, f
         slots.setdefault(int(sample.due / bucket), []).append(sample)
     found = []
     for slot in sorted(slots):
-        spread = Spread.of(sample.milliseconds for sample in slots[slot])
+        spread = Distribution.of(sample.milliseconds for sample in slots[slot])
         errors = sum(sample.is_error for sample in slots[slot])
         found.append(
             {"at": slot * bucket, "qps": spread.count / bucket, "p50": spread.p50, "p99": spread.p99, "errors": errors}
@@ -142,12 +142,12 @@ def timeline(samples: Iterable[Sample], bucket: float = 1.0) -> list[dict[str, f
     return found
 
 
-def kinds_of(troubles: Iterable[Trouble]) -> dict[str, int]:
-    return dict(Counter(trouble.what for trouble in troubles).most_common(_KEPT))
+def count_kinds(failures: Iterable[Failure]) -> dict[str, int]:
+    return dict(Counter(failure.what for failure in failures).most_common(_KEPT))
 
 
-def spreads_by_name(samples: Iterable[Sample]) -> dict[str, Spread]:
+def distributions_by_name(samples: Iterable[Sample]) -> dict[str, Distribution]:
     names: dict[str, list[float]] = {}
     for sample in samples:
         names.setdefault(sample.name, []).append(sample.milliseconds)
-    return {name: Spread.of(names[name]) for name in sorted(names)}
+    return {name: Distribution.of(names[name]) for name in sorted(names)}

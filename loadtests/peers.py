@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from loadtests.ceiling import Shot, measure
-from loadtests.gauges import look
-from loadtests.machine import machine
-from loadtests.targets import NotReady, Target, embedded, free_ports
+from loadtests.machine_description import describe_machine
+from loadtests.process_stats import read_stats
+from loadtests.targets import NotReady, Target, free_ports, start_embedded
 from loadtests.websocket import Socket
 
 _PACKAGE = "openenv-core"
@@ -71,26 +71,26 @@ class Figures:
     tool: str
 
 
-def peers(asked: argparse.Namespace) -> int:
+def peers(options: argparse.Namespace) -> int:
     console = Console()
-    ours = _ours(asked)
-    theirs = _theirs(asked, console)
+    ours = _ours(options)
+    theirs = _theirs(options, console)
     _print(console, [*ours, *theirs])
-    asked.reports.mkdir(parents=True, exist_ok=True)
-    kept = {"machine": machine(), "figures": [asdict(one) for one in (*ours, *theirs)]}
-    (asked.reports / "peers.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False))
+    options.reports.mkdir(parents=True, exist_ok=True)
+    kept = {"machine": describe_machine(), "figures": [asdict(one) for one in (*ours, *theirs)]}
+    (options.reports / "peers.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False))
     bar = max((one.steps_per_second for one in theirs if one.who == "OpenEnv over HTTP"), default=None)
     if bar is None:
         return 1
     return 0 if ours[0].steps_per_second >= bar else 1
 
 
-def _ours(asked: argparse.Namespace) -> list[Figures]:
-    with embedded(asked.worlds) as target, httpx.Client(timeout=60, trust_env=False) as client:
-        reset_ms = median(_reset(client, target, asked.world, number) for number in range(_RESETS))
-        before = look(target.pids()).memory_mb
-        opened = [opened_episode(client, target, asked.world, number) for number in range(_HELD)]
-        session_kb = (look(target.pids()).memory_mb - before) * 1024 / _HELD
+def _ours(options: argparse.Namespace) -> list[Figures]:
+    with start_embedded(options.worlds) as target, httpx.Client(timeout=60, trust_env=False) as client:
+        reset_ms = median(_reset(client, target, options.world, number) for number in range(_RESETS))
+        before = read_stats(target.pids()).memory_mb
+        opened = [opened_episode(client, target, options.world, number) for number in range(_HELD)]
+        session_kb = (read_stats(target.pids()).memory_mb - before) * 1024 / _HELD
         base, people = opened[0].products["crm"].base_url, people_of(client, opened[0])
         credentials = [one.products["crm"].credential for one in opened[:_SESSIONS]]
         kinds = {
@@ -103,7 +103,7 @@ def _ours(asked: argparse.Namespace) -> list[Figures]:
         found = []
         for who, (work, shots) in kinds.items():
             measure(base, shots, 1.0)
-            ceiling = measure(base, shots, asked.seconds)
+            ceiling = measure(base, shots, options.seconds)
             if ceiling.refused:
                 raise NotReady(f"{ceiling.refused} requests of {who} were refused")
             found.append(Figures(who, work, ceiling.per_second, reset_ms, session_kb, ceiling.tool))
@@ -155,9 +155,9 @@ def _reads(credentials: list[str], people: list[str]) -> list[Shot]:
     ]
 
 
-def _theirs(asked: argparse.Namespace, console: Console) -> list[Figures]:
+def _theirs(options: argparse.Namespace, console: Console) -> list[Figures]:
     try:
-        python = _installed(asked.venv)
+        python = _installed(options.venv)
     except subprocess.CalledProcessError as error:
         console.print(f"{_PACKAGE} could not be installed, so there is nothing to compare with: {error.stderr[-500:]}")
         return []
@@ -168,8 +168,8 @@ def _theirs(asked: argparse.Namespace, console: Console) -> list[Figures]:
             client.post("/reset", json={}).raise_for_status()
             reset_ms = median(_timed(lambda: client.post("/reset", json={}).raise_for_status()) for _ in range(_RESETS))
         measure(base, [shot], 1.0)
-        http = measure(base, [shot], asked.seconds)
-        steps, ws_reset_ms, session_kb = asyncio.run(_over_websockets(port, pid, asked.seconds))
+        http = measure(base, [shot], options.seconds)
+        steps, ws_reset_ms, session_kb = asyncio.run(_over_websockets(port, pid, options.seconds))
     work = "nothing: an empty environment"
     return [
         Figures("OpenEnv over HTTP", work, http.per_second, reset_ms, 0.0, http.tool),
@@ -179,10 +179,10 @@ def _theirs(asked: argparse.Namespace, console: Console) -> list[Figures]:
 
 async def _over_websockets(port: int, pid: int, seconds: float) -> tuple[float, float, float]:
     """Steps a second at 32 sessions, milliseconds of a reset, and KB a session held."""
-    before = look([pid]).memory_mb
+    before = read_stats([pid]).memory_mb
     sockets = [await Socket.open(port, "/ws") for _ in range(_HELD)]
     resets = [await _reset_of(one) for one in sockets]
-    session_kb = (look([pid]).memory_mb - before) * 1024 / _HELD
+    session_kb = (read_stats([pid]).memory_mb - before) * 1024 / _HELD
     until = time.perf_counter() + seconds
     counts = await asyncio.gather(*(_step(one, until) for one in sockets[:_SESSIONS]))
     for one in sockets:
@@ -192,16 +192,16 @@ async def _over_websockets(port: int, pid: int, seconds: float) -> tuple[float, 
 
 async def _reset_of(socket: Socket) -> float:
     began = time.perf_counter()
-    await socket.ask({"type": "reset", "data": {}})
+    await socket.call({"type": "reset", "data": {}})
     return (time.perf_counter() - began) * 1000
 
 
 async def _step(socket: Socket, until: float) -> int:
     done = 0
     while time.perf_counter() < until:
-        said = await socket.ask({"type": "step", "data": {"message": "x"}})
-        if said["type"] != "observation":
-            raise NotReady(f"OpenEnv answered {said}")
+        answer = await socket.call({"type": "step", "data": {"message": "x"}})
+        if answer["type"] != "observation":
+            raise NotReady(f"OpenEnv answered {answer}")
         done += 1
     return done
 
@@ -260,7 +260,7 @@ def _control(target: Target) -> dict[str, str]:
 
 
 def _print(console: Console, found: list[Figures]) -> None:
-    table = Table(title=f"side by side: {_SESSIONS} connections, memory at {_HELD} sessions, {machine()}")
+    table = Table(title=f"side by side: {_SESSIONS} connections, memory at {_HELD} sessions, {describe_machine()}")
     for heading in ("", "a step does", "steps/s", "reset ms", "KB a session", "measured by"):
         table.add_column(heading, justify="left" if heading in ("", "a step does", "measured by") else "right")
     for one in found:

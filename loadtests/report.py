@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from loadtests.machine import machine
+from loadtests.machine_description import describe_machine
 from loadtests.measurements import Summary
 
 Figures = Mapping[str, Any]
@@ -29,16 +29,16 @@ _ROWS: tuple[tuple[str, Callable[[Figures], Any], str], ...] = (
     ("p99 ms once sent", lambda run: run["service"]["p99"], ".2f"),
     ("errors", lambda run: run["errors"], ",.0f"),
     ("stale reads", lambda run: run["stale_reads"], ",.0f"),
-    ("episodes lived", lambda run: run["lives"], ",.0f"),
+    ("episodes played", lambda run: run["episodes_played"], ",.0f"),
     ("episodes at once", lambda run: run["episodes_at_once"], ",.0f"),
     ("episodes left open", lambda run: run.get("episodes_left"), ",.0f"),
-    ("CPU µs/request", lambda run: run["strain"]["cpu_us_per_request"], ",.0f"),
-    ("memory MB", lambda run: run["strain"]["memory_mb"], ",.0f"),
-    ("memory growth %", lambda run: _percent(run["strain"]["memory_growth"]), ".2f"),
-    ("open files", lambda run: run["strain"]["open_files"], ",.0f"),
-    ("generator CPU %", lambda run: _percent(run["strain"]["generator_cpu_share"]), ".0f"),
-    ("generator late, p99 ms", lambda run: run["strain"].get("generator_late_ms"), ".1f"),
-    ("machine CPU %", lambda run: _percent(run["strain"].get("machine_cpu_share")), ".0f"),
+    ("CPU µs/request", lambda run: run["resources"]["cpu_us_per_request"], ",.0f"),
+    ("memory MB", lambda run: run["resources"]["memory_mb"], ",.0f"),
+    ("memory growth %", lambda run: _percent(run["resources"]["memory_growth"]), ".2f"),
+    ("open files", lambda run: run["resources"]["open_files"], ",.0f"),
+    ("generator CPU %", lambda run: _percent(run["resources"]["generator_cpu_share"]), ".0f"),
+    ("generator late, p99 ms", lambda run: run["resources"].get("generator_late_ms"), ".1f"),
+    ("machine CPU %", lambda run: _percent(run["resources"].get("machine_cpu_share")), ".0f"),
 )
 
 
@@ -48,7 +48,7 @@ def publish(summary: Summary, folder: Path, console: Console) -> Path:
     kind = f"{summary.target}-{summary.shape}".replace(" ", "-").replace("/", "").replace(":", "-")
     last = _last(folder, kind)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")  # noqa: TID251 - when the run really was
-    run = {"at": stamp, "machine": machine(), "tool": "Locust FastHttpUser, one process", **summary.as_json()}
+    run = {"at": stamp, "machine": describe_machine(), "tool": "Locust FastHttpUser, one process", **summary.as_json()}
     (folder / f"{kind}-{stamp}.json").write_text(json.dumps(run, indent=1, ensure_ascii=False))
     page = folder / f"{kind}-{stamp}.html"
     page.write_text(_page(run, last))
@@ -69,17 +69,17 @@ def _print(run: Figures, last: Figures | None, console: Console) -> None:
     for label, this, before in _compared(run, last):
         table.add_row(label, this, before)
     console.print(table)
-    by_service = ", ".join(f"{name} {spent:,.0f}" for name, spent in run["strain"]["cpu_by_service"].items())
+    by_service = ", ".join(f"{name} {spent:,.0f}" for name, spent in run["resources"]["cpu_by_service"].items())
     if by_service:
         console.print(f"CPU µs/request by process: {by_service}", highlight=False)
-        held = ", ".join(f"{name} {mb:,.0f}" for name, mb in run["strain"]["memory_by_service"].items())
-        console.print(f"memory MB by process at the end: {held}", highlight=False)
-        grew = ", ".join(f"{name} {mb:+.1f}" for name, mb in run["strain"]["growth_by_service"].items())
+        memory = ", ".join(f"{name} {mb:,.0f}" for name, mb in run["resources"]["memory_by_service"].items())
+        console.print(f"memory MB by process at the end: {memory}", highlight=False)
+        grew = ", ".join(f"{name} {mb:+.1f}" for name, mb in run["resources"]["growth_by_service"].items())
         console.print(f"memory MB by process, last quarter beside the second: {grew}", highlight=False)
     for kind, count in run["error_kinds"].items():
         console.print(f"[red]{count} × {kind}[/red]", markup=True, highlight=False)
-    for wrong in run["wrong"]:
-        console.print(f"WRONG ANSWER: {wrong}", style="bold red", highlight=False)
+    for violation in run["violations"]:
+        console.print(f"WRONG ANSWER: {violation}", style="bold red", highlight=False)
 
 
 def _compared(run: Figures, last: Figures | None) -> list[tuple[str, str, str]]:
@@ -111,8 +111,8 @@ def _page(run: Figures, last: Figures | None) -> str:
         f"<td>{one['p999']:.2f}</tr>"
         for name, one in run["by_name"].items()
     )
-    troubles = "".join(f"<li>{count} × {html.escape(kind)}</li>" for kind, count in run["error_kinds"].items())
-    wrong = "".join(f"<li>{html.escape(one)}</li>" for one in run["wrong"])
+    failures = "".join(f"<li>{count} × {html.escape(kind)}</li>" for kind, count in run["error_kinds"].items())
+    violations = "".join(f"<li>{html.escape(one)}</li>" for one in run["violations"])
     series = run["timeline"]
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(_title(run))}</title>
 <style>body{{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2em auto;color:#222}}
@@ -124,8 +124,8 @@ response times count from when a request was due, not from when it was sent.</p>
 <table><tr><th><th>this run<th>last run</tr>{compared}</table>
 {_chart("requests a second", series, ("qps",))}{_chart("response time, ms: p50 and p99", series, ("p50", "p99"))}
 <table><tr><th>call<th>count<th>p50<th>p95<th>p99<th>p99.9</tr>{names}</table>
-<h2>Errors</h2><ul>{troubles or "<li>none</li>"}</ul>
-<h2>Stale or wrong reads</h2><ul>{wrong or "<li>none</li>"}</ul></html>"""
+<h2>Errors</h2><ul>{failures or "<li>none</li>"}</ul>
+<h2>Stale or wrong reads</h2><ul>{violations or "<li>none</li>"}</ul></html>"""
 
 
 def _chart(title: str, series: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> str:

@@ -20,12 +20,13 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from loadtests.gauges import command_of, family_of
+from loadtests.process_stats import command_line, process_tree
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 20.0
 _SETTLING_SECONDS = 30.0
-_NEIGHBOURS = (0, 1, 2, 3, 4, 11, 12, 13, 14)
+# Control, and room for nine products with their harness APIs ten above them.
+_NEIGHBOURS = range(20)
 _FIRST_PORT, _LAST_PORT = 30_000, 32_600
 _given: set[int] = set()
 
@@ -46,13 +47,13 @@ class Target:
 
     def pids(self) -> list[int]:
         if self.root is not None:
-            return family_of(self.root)
-        return [pid for root in _pids_of(self.containers) for pid in family_of(root)]
+            return process_tree(self.root)
+        return [pid for root in _pids_of(self.containers) for pid in process_tree(root)]
 
     def service(self, name: str) -> int:
         """The process of one service of an embedded stack."""
         for pid in self.pids():
-            if command_of(pid).endswith(f"-m services {name}"):
+            if command_line(pid).endswith(f"-m services {name}"):
                 return pid
         raise NotReady(f"no process of {self.name} is {name}")
 
@@ -64,18 +65,18 @@ class Target:
     def warm(self, tasks: Iterable[str | None], world: str) -> None:
         """One episode of each: control studies a world when a family first asks about it, once in its life."""
         for task in tasks:
-            opened = self._opened({"task": task, "world": world})
+            opened = self._open_episode({"task": task, "world": world})
             self.post(f"/v1/episodes/{opened['episode_id']}/close", {})
 
-    def _opened(self, asked: Mapping[str, Any]) -> Any:
-        """As a trainer does: a house that has just lost a replica says when to try again."""
+    def _open_episode(self, request: Mapping[str, Any]) -> Any:
+        """As a trainer does: a stack that has just lost a replica says when to try again."""
         deadline = time.monotonic() + _SETTLING_SECONDS
         while True:
             try:
-                return self.post("/v1/episodes", asked)
+                return self.post("/v1/episodes", request)
             except HTTPError as refused:
                 if refused.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
-                    raise NotReady(f"{asked} was not opened: {refused.read().decode(errors='replace')}") from refused
+                    raise NotReady(f"{request} was not opened: {refused.read().decode(errors='replace')}") from refused
                 time.sleep(float(refused.headers.get("retry-after", 1)))
 
     def post(self, path: str, message: Mapping[str, Any]) -> Any:
@@ -98,7 +99,7 @@ class Target:
 
 
 @contextmanager
-def embedded(
+def start_embedded(
     worlds: Path, settings: Mapping[str, str] | None = None, *arguments: str, base: int | None = None
 ) -> Iterator[Target]:
     """The whole stack as processes of this machine, on free ports, in a folder of its own, removed at the end."""
@@ -120,24 +121,26 @@ def embedded(
 
 
 @contextmanager
-def aimed(asked: argparse.Namespace) -> Iterator[Target]:
-    if asked.compose:
-        yield composed(asked.url or f"http://127.0.0.1:{os.environ.get('DAYSHIFT_CONTROL_PORT', '8700')}", asked.token)
-    elif asked.url:
-        yield running(asked.url, asked.token)
+def open_target(options: argparse.Namespace) -> Iterator[Target]:
+    if options.compose:
+        yield compose_target(
+            options.url or f"http://127.0.0.1:{os.environ.get('DAYSHIFT_CONTROL_PORT', '8700')}", options.token
+        )
+    elif options.url:
+        yield running_target(options.url, options.token)
     else:
-        with embedded(asked.worlds) as target:
+        with start_embedded(options.worlds) as target:
             yield target
 
 
-def running(url: str, token: str) -> Target:
+def running_target(url: str, token: str) -> Target:
     """A stack that somebody else started; its cost is known where it is the compose stack of this machine."""
     target = Target("at " + url, url.rstrip("/"), token)
     await_health(target)
     return target
 
 
-def composed(url: str, token: str, compose: tuple[str, ...] | None = None) -> Target:
+def compose_target(url: str, token: str, compose: tuple[str, ...] | None = None) -> Target:
     found = subprocess.run([*(compose or compose_command()), "ps", "-q"], capture_output=True, text=True, check=True)  # noqa: S603 - docker's own tool
     containers = tuple(found.stdout.split())
     if not containers:
@@ -172,7 +175,7 @@ def await_health(
 
 
 def free_ports() -> int:
-    """A port whose neighbours, where products and their doors will stand, are free too.
+    """A port whose neighbours, where products and their harness APIs will listen, are free too.
 
     Below those that the kernel gives to callers: a caller that is given the very port it calls meets itself.
     """

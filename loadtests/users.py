@@ -1,41 +1,39 @@
-"""Locust users. Importing Locust patches the process for gevent: threads and sleep are then greenlets' own."""
+"""Locust users. Importing Locust patches the process for gevent, so that threads and sleep become greenlets."""
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from locust import FastHttpUser, constant, task
 from locust.exception import StopUser
 
-from loadtests.asking import Answer, Ask, Failed, Life, WrongAnswer
-from loadtests.measurements import Recorder, Sample, Trouble
+from loadtests.calls import Call, ConsistencyViolation, EpisodeScript, Response, ScriptMaker, UnexpectedResponse
+from loadtests.measurements import Failure, Recorder, Sample
 from loadtests.pacing import Schedule
 
 _TIMEOUT_SECONDS = 30.0
 
 
 class RunOver(Exception):
-    """The schedule is empty: give the episode back."""
+    """The schedule is empty: the script must close its episode."""
 
 
 @dataclass
-class Run:
+class RunState:
     """What the users of one run share."""
 
     schedule: Schedule
     recorder: Recorder
-    # A new life from its number.
-    birth: Callable[[int], Life]
+    make_script: ScriptMaker
     episodes_each: int
-    # So many calls of every first life, before the clock starts: forks that were never used are not yet themselves.
+    # Calls of every first script before the clock starts: the first calls on a fork are slower than the rest.
     warm_calls: int = 0
     began: float = 0.0
-    born: int = 0
+    scripts_started: int = 0
     ready: int = 0
     gate: threading.Event = field(default_factory=threading.Event)
-    # Users who found the schedule empty, and their leave to give the episodes back, which is not measured.
+    # Users whose schedule is empty, and the signal to close their episodes, which is not measured.
     finished: int = 0
     may_leave: threading.Event = field(default_factory=threading.Event)
 
@@ -46,32 +44,32 @@ class Run:
         self.began = time.perf_counter()
         self.gate.set()
 
-    def next_life(self) -> Life:
-        self.born += 1
-        return self.birth(self.born)
+    def next_script(self) -> EpisodeScript:
+        self.scripts_started += 1
+        return self.make_script(self.scripts_started)
 
 
-class ShiftUser(FastHttpUser):
-    """A worker who lives several episodes at once, one request at a time, each when it is due."""
+class EpisodeUser(FastHttpUser):
+    """Plays several episodes at once, one request at a time, each when it is due."""
 
     abstract = True
     wait_time = constant(0)
     network_timeout = _TIMEOUT_SECONDS
     connection_timeout = _TIMEOUT_SECONDS
     max_retries = 0
-    run_: Run
+    run_: RunState
 
     def on_start(self) -> None:
-        """The first episodes are open before the clock starts: a run is measured in its stride."""
-        self._lives: list[tuple[Life, Ask]] = [self._begin() for _ in range(self.run_.episodes_each)]
+        """Open the first episodes before the clock starts, so that a run is measured in its steady state."""
+        self._scripts: list[tuple[EpisodeScript, Call]] = [self._begin() for _ in range(self.run_.episodes_each)]
         for _ in range(1 + self.run_.warm_calls):
-            self._lives = [self._go_on(life, ask, self._exchange(ask)) for life, ask in self._lives]
+            self._scripts = [self._continue(script, call, self._exchange(call)) for script, call in self._scripts]
         self._turn = 0
         self.run_.ready += 1
         self.run_.gate.wait()
 
     def on_stop(self) -> None:
-        """What the stack has open after a run is then its own: a connection that we kept would look like its leak."""
+        """Close our connections: one that stayed open would look like a leak of the stack."""
         self.client.client.close()
 
     @task
@@ -80,55 +78,55 @@ class ShiftUser(FastHttpUser):
         if due is None:
             self.run_.finished += 1
             self.run_.may_leave.wait()
-            self._leave()
+            self._close_episodes()
             raise StopUser
         if (ahead := due - self.run_.now()) > 0:
             time.sleep(ahead)
-        self._turn = (self._turn + 1) % len(self._lives)
-        life, ask = self._lives[self._turn]
-        self._lives[self._turn] = self._go_on(life, ask, self._sent(ask, due))
+        self._turn = (self._turn + 1) % len(self._scripts)
+        script, call = self._scripts[self._turn]
+        self._scripts[self._turn] = self._continue(script, call, self._send_when_due(call, due))
 
-    def _begin(self) -> tuple[Life, Ask]:
-        life = self.run_.next_life()
-        return life, next(life)
+    def _begin(self) -> tuple[EpisodeScript, Call]:
+        script = self.run_.next_script()
+        return script, next(script)
 
-    def _sent(self, ask: Ask, due: float) -> Answer:
+    def _send_when_due(self, call: Call, due: float) -> Response:
         sent = self.run_.now()
-        answer = self._exchange(ask)
-        is_error = answer.status not in ask.expected
-        self.run_.recorder.samples.append(Sample(ask.name, due, sent, self.run_.now(), is_error))
+        answer = self._exchange(call)
+        is_error = answer.status not in call.expected
+        self.run_.recorder.samples.append(Sample(call.name, due, sent, self.run_.now(), is_error))
         return answer
 
-    def _exchange(self, ask: Ask) -> Answer:
-        body: Any = ask.body  # Locust's annotation says text; its client takes bytes as they are
+    def _exchange(self, call: Call) -> Response:
+        body: Any = call.body  # Locust's annotation says text; its client takes bytes as they are
         with self.client.request(
-            ask.method, ask.url, name=ask.name, data=body, headers=dict(ask.headers), catch_response=True
+            call.method, call.url, name=call.name, data=body, headers=dict(call.headers), catch_response=True
         ) as response:
-            if response.status_code in ask.expected:
+            if response.status_code in call.expected:
                 response.success()
-                return Answer(response.status_code, _headers(response), response.content)
+                return Response(response.status_code, _headers(response), response.content)
             response.failure(f"{response.status_code} {response.error or ''}")
-            return Answer(response.status_code or 0, {}, response.content or b"", str(response.error or ""))
+            return Response(response.status_code or 0, {}, response.content or b"", str(response.error or ""))
 
-    def _go_on(self, life: Life, ask: Ask, answer: Answer) -> tuple[Life, Ask]:
+    def _continue(self, script: EpisodeScript, call: Call, answer: Response) -> tuple[EpisodeScript, Call]:
         recorder = self.run_.recorder
         try:
-            return life, life.send(answer)
+            return script, script.send(answer)
         except StopIteration:
-            recorder.lives += 1
-        except Failed as failed:
-            recorder.troubles.append(Trouble(self.run_.now(), ask.episode, str(failed)))
-        except WrongAnswer as wrong:
-            recorder.wrong.append(Trouble(self.run_.now(), ask.episode, str(wrong)))
+            recorder.episodes_played += 1
+        except UnexpectedResponse as failure:
+            recorder.failures.append(Failure(self.run_.now(), call.episode, str(failure)))
+        except ConsistencyViolation as violation:
+            recorder.violations.append(Failure(self.run_.now(), call.episode, str(violation)))
         return self._begin()
 
-    def _leave(self) -> None:
-        """Past the end nothing is measured, but every episode is given back."""
-        for life, _ in self._lives:
+    def _close_episodes(self) -> None:
+        """Close every episode; nothing of this is measured."""
+        for script, _ in self._scripts:
             try:
-                answer = self._exchange(life.throw(RunOver()))
-                life.send(answer)
-            except (RunOver, StopIteration, Failed, WrongAnswer):
+                answer = self._exchange(script.throw(RunOver()))
+                script.send(answer)
+            except (RunOver, StopIteration, UnexpectedResponse, ConsistencyViolation):
                 continue
 
 

@@ -28,7 +28,7 @@ class Socket:
             raise ConnectionError(f"no WebSocket at {path}: {head[:80]!r}")
         return cls(reader, writer)
 
-    async def ask(self, message: object) -> Any:
+    async def call(self, message: object) -> Any:
         payload = json.dumps(message).encode()
         mask = os.urandom(4)
         size = bytes([0x80 | len(payload)]) if len(payload) < 126 else bytes([0xFE]) + struct.pack(">H", len(payload))

@@ -1,65 +1,19 @@
-"""python -m services up | control | <product> | validate"""
+"""`python -m services`: refuses an interpreter that is not supported, then runs the command."""
 
-import argparse
 import sys
 
-from services.kernel import catalog
-from services.kernel.config import BadSetting, Settings
-from services.kernel.product import CannotStart
-from services.kernel.serve import PortTaken, run_product
-from services.kernel.template import TemplateTouched
+from services.interpreter import explain_unsupported_here
 
 
-def main(arguments: list[str] | None = None) -> int:
-    chosen = _parser().parse_args(arguments)
-    try:
-        return _run(chosen)
-    except (BadSetting, CannotStart, PortTaken, TemplateTouched) as error:
-        print(f"dayshift: {error}", file=sys.stderr)
+def main() -> int:
+    refusal = explain_unsupported_here()
+    if refusal is not None:
+        print(f"dayshift: {refusal}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
+    # Late: these imports need packages that another interpreter may not have.
+    from services.command_line import main as run_command
 
-
-def _run(chosen: argparse.Namespace) -> int:
-    if chosen.service == "up":
-        # Late: a product alone needs neither the supervisor nor, below, control and its database.
-        from services.supervisor import up
-
-        return up(port_base=chosen.port_base, restart=chosen.restart)
-    settings = Settings.from_environment()
-    if chosen.service == "validate":
-        from rich.console import Console
-
-        from services.validate.run import plan_for, validate
-
-        plan = plan_for(settings.var, chosen.family, chosen.seeds, chosen.world, resume=chosen.resume)
-        return validate(plan, Console())
-    if chosen.service == "control":
-        from services.control.serve import run_control
-
-        run_control(settings)
-    else:
-        run_product(catalog.product(chosen.service), settings)
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m services", description="Run Dayshift's services.")
-    commands = parser.add_subparsers(dest="service", required=True, metavar="service")
-    whole = commands.add_parser("up", help="everything, one process per service, until Ctrl-C")
-    whole.add_argument("--port-base", type=int, metavar="N", help="control on N, products above it (default 8700)")
-    whole.add_argument("--restart", action="store_true", help="start a service again when it dies")
-    commands.add_parser("control", help="the control plane alone")
-    trying = commands.add_parser("validate", help="try every task family without a model")
-    trying.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
-    trying.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds per family (default 20)")
-    trying.add_argument("--world", default="standard", help="which world (default standard)")
-    trying.add_argument("--resume", action="store_true", help="skip what passed before and has not changed since")
-    for name in catalog.names():
-        # Not by its title: importing every product to start one costs seconds on a small machine.
-        commands.add_parser(name, help="this product alone")
-    return parser
+    return run_command()
 
 
 if __name__ == "__main__":

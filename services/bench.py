@@ -1,4 +1,4 @@
-"""`make bench`: what a request costs beside an empty endpoint, and what a fork costs, in one run on this machine."""
+"""`make bench`: what a request, a fork and an opening cost; requests are compared with an empty endpoint in one run."""
 
 import argparse
 import asyncio
@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from starlette.types import Receive, Scope, Send
 
+from services.bench_openings import USUAL_FAMILIES, run_openings
 from services.kernel import catalog
 from services.kernel.config import Settings
 from services.kernel.encoding import JSON, Encoding
@@ -34,15 +35,16 @@ from services.kernel.statements import Row
 from services.kernel.template import Template
 from services.kernel.world import World
 
-_DOOR_TOKEN = "bench-door"  # noqa: S105 - a loopback process that lives for a minute
+_HARNESS_TOKEN = "bench-harness"  # noqa: S105 - a loopback process that lives for a minute
 _CREDENTIAL = "bench-credential"
 _CONNECTIONS = 8
+_USUAL_OPENINGS = 1000
 Requests = Iterator[bytes]
 _EMPTY = b'{"status":"ok"}'
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """One row of the table."""
 
     name: str
@@ -77,7 +79,7 @@ def serve_empty(port: int) -> None:
 
 
 def serve_product(name: str, port: int, var: Path) -> None:
-    settings = Settings(var=var, door_token=_DOOR_TOKEN, log_level="info")
+    settings = Settings(var=var, harness_token=_HARNESS_TOKEN, log_level="info")
     run_product(replace(catalog.product(name), port=port), settings)
 
 
@@ -108,12 +110,12 @@ def proportional_mb(pid: int) -> float:
     return int(rollup.split("Pss:")[1].split()[0]) / 1e3
 
 
-async def measure(name: str, port: int, pid: int, requests: Requests, seconds: float, bar: float | None) -> Measured:
+async def measure(name: str, port: int, pid: int, requests: Requests, seconds: float, bar: float | None) -> Measurement:
     await _drive(port, requests, seconds / 4)
     cpu, began = cpu_seconds(pid), time.perf_counter()
     done = await _drive(port, requests, seconds)
     spent = time.perf_counter() - began
-    return Measured(name, done / spent, (cpu_seconds(pid) - cpu) / done * 1e6, bar)
+    return Measurement(name, done / spent, (cpu_seconds(pid) - cpu) / done * 1e6, bar)
 
 
 async def _drive(port: int, requests: Requests, seconds: float) -> int:
@@ -123,7 +125,7 @@ async def _drive(port: int, requests: Requests, seconds: float) -> int:
 
 
 async def _connection(port: int, requests: Requests, until: float) -> int:
-    """Raw sockets: the generator must not be what is measured."""
+    """Raw sockets, so that the generator is not what is measured."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     done = 0
     while time.perf_counter() < until:
@@ -131,8 +133,8 @@ async def _connection(port: int, requests: Requests, until: float) -> int:
         head = await reader.readuntil(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 2"):
             raise RuntimeError(f"the subject answered {head[:60]!r}")
-        _, said, rest = head.lower().partition(b"content-length: ")
-        if said:
+        _, has_body, rest = head.lower().partition(b"content-length: ")
+        if has_body:
             await reader.readexactly(int(rest.split(b"\r\n")[0]))
         done += 1
     writer.close()
@@ -155,19 +157,19 @@ def requests_of(call: BenchCall, world: World, encoding: Encoding) -> Requests:
     random.Random(7).shuffle(ids)  # noqa: S311 - a load generator
     for n in itertools.count():
         path = call.path.replace("{id}", str(ids[n % len(ids)])).replace("{n}", str(n))
-        yield wire(call.method, path, _filled(call.body, call.many, ids, n), encoding)
+        yield wire(call.method, path, _fill(call.body, call.many, ids, n), encoding)
 
 
-def _filled(body: Any, many: int, ids: list[Any], n: int) -> Any:
+def _fill(body: Any, many: int, ids: list[Any], n: int) -> Any:
     match body:
         case str():
             return body.replace("{id}", str(ids[n % len(ids)])).replace("{n}", str(n))
         case Mapping():
-            return {key: _filled(value, many, ids, n) for key, value in body.items()}
+            return {key: _fill(value, many, ids, n) for key, value in body.items()}
         case [only] if many > 1 and "{id}" in json.dumps(only):
-            return [_filled(only, 1, ids, n + at) for at in range(many)]
+            return [_fill(only, 1, ids, n + offset) for offset in range(many)]
         case list():
-            return [_filled(value, many, ids, n) for value in body]
+            return [_fill(value, many, ids, n) for value in body]
     return body
 
 
@@ -196,17 +198,18 @@ def measure_forks(product: Product, var: Path, world: str, count: int) -> tuple[
 def _work(world: World, product: Product) -> None:
     """Twenty operations on the largest table: ten rows read, ten of them written back with one value changed."""
     table = max(product.schema.recorded_tables(), key=lambda t: world.rows(f'SELECT count(*) FROM "{t.name}"')[0][0])  # noqa: S608 - our own names
+    table = product.table(table.name)
     key = next(iter(table.primary_key.columns)).name
     keys = [row[0] for row in world.rows(f'SELECT "{key}" FROM "{table.name}" LIMIT 400')][::37][:10]  # noqa: S608
-    for one in keys:
-        world.get(table, one)
-    for one in keys:
-        row = world.get(table, one)
+    for row_id in keys:
+        world.get(table, row_id)
+    for row_id in keys:
+        row = world.get(table, row_id)
         if row is not None:
-            world.save(table, _touched(row), "bench")
+            world.save(table, _change_one_value(row), "bench")
 
 
-def _touched(row: Row) -> Row:
+def _change_one_value(row: Row) -> Row:
     """One value of a document differs, as after an update by an agent; without a document, one number."""
     for column, value in row.items():
         if isinstance(value, dict) and (texts := [name for name in value if isinstance(value[name], str)]):
@@ -228,14 +231,14 @@ def run(products: list[Product], var: Path, world: str, seconds: float) -> None:
     _print_forks(console, products, var, world)
 
 
-def _empty_rows(seconds: float) -> Iterator[Measured]:
+def _empty_rows(seconds: float) -> Iterator[Measurement]:
     port = _free_ports()
     with process("empty", str(port), port=port + 1) as pid:
-        for name, at in (("(a) bare ASGI", port), ("(b) empty FastAPI", port + 1)):
-            yield uvloop.run(measure(name, at, pid, itertools.repeat(wire("GET", "/")), seconds, None))
+        for name, subject_port in (("(a) bare ASGI", port), ("(b) empty FastAPI", port + 1)):
+            yield uvloop.run(measure(name, subject_port, pid, itertools.repeat(wire("GET", "/")), seconds, None))
 
 
-def _product_rows(product: Product, var: Path, world: str, seconds: float) -> Iterator[Measured]:
+def _product_rows(product: Product, var: Path, world: str, seconds: float) -> Iterator[Measurement]:
     port = _free_ports()
     template = Template(var / "worlds" / f"{product.name}-{world}.sqlite", product.schema)
     fork = Forks(template).take()
@@ -249,17 +252,17 @@ def _product_rows(product: Product, var: Path, world: str, seconds: float) -> It
     template.close()
 
 
-def _reopen(door: int, world: str, number: int) -> None:
+def _reopen(harness_port: int, world: str, number: int) -> None:
     """Each operation starts from the template, as an episode would."""
-    headers = {"authorization": f"Bearer {_DOOR_TOKEN}"}
-    with httpx.Client(base_url=f"http://127.0.0.1:{door}", headers=headers) as control:
+    headers = {"authorization": f"Bearer {_HARNESS_TOKEN}"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{harness_port}", headers=headers) as control:
         if number:
             control.post(f"/control/episodes/b{number - 1}/close", timeout=30).raise_for_status()
         opening = {"episode_id": f"b{number}", "credential": _CREDENTIAL, "seed": 1, "world": world}
         control.post("/control/episodes", json=opening).raise_for_status()
 
 
-def _print_requests(console: Console, measured: list[Measured], base: float, world: str) -> None:
+def _print_requests(console: Console, measured: list[Measurement], base: float, world: str) -> None:
     table = Table(title=f"one process, {_CONNECTIONS} connections, world {world!r}")
     for heading in ("subject", "requests/s", "CPU µs/request", "× empty FastAPI", "bar"):
         table.add_column(heading, justify="left" if heading == "subject" else "right")
@@ -286,12 +289,12 @@ def _print_forks(console: Console, products: list[Product], var: Path, world: st
 def _free_ports() -> int:
     """A port with its next and its tenth neighbour free."""
     while True:
-        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
+        with socket.socket() as first, socket.socket() as second, socket.socket() as third:
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
             try:
-                two.bind(("127.0.0.1", port + 1))
-                three.bind(("127.0.0.1", port + 10))
+                second.bind(("127.0.0.1", port + 1))
+                third.bind(("127.0.0.1", port + 10))
             except (OSError, OverflowError):
                 continue
             return port
@@ -319,20 +322,30 @@ def main() -> None:
     product = subjects.add_parser("product")
     for name, kind in (("name", str), ("port", int), ("var", Path)):
         product.add_argument(name, type=kind)
+    openings = subjects.add_parser("openings", help="openings a second, of every family unless some are named")
+    openings.add_argument("--family", action="append", default=[], help="only this one; may be repeated")
+    openings.add_argument("--openings", type=int, default=_USUAL_OPENINGS, help="per measurement")
     forks = subjects.add_parser("forks")
     for name, kind in (("name", str), ("var", Path), ("in_world", str), ("count", int)):
         forks.add_argument(name, type=kind)
-    asked = parser.parse_args()
-    match asked.subject:
+    chosen = parser.parse_args()
+    match chosen.subject:
         case "empty":
-            serve_empty(asked.port)
+            serve_empty(chosen.port)
         case "product":
-            serve_product(asked.name, asked.port, asked.var)
+            serve_product(chosen.name, chosen.port, chosen.var)
+        case "openings":
+            settings = Settings.from_environment()
+            is_good = run_openings(settings, Console(), tuple(chosen.family), chosen.openings, chosen.world)
+            sys.exit(0 if is_good else 1)
         case "forks":
-            print(json.dumps(measure_forks(catalog.product(asked.name), asked.var, asked.in_world, asked.count)))
+            print(json.dumps(measure_forks(catalog.product(chosen.name), chosen.var, chosen.in_world, chosen.count)))
         case _:
-            chosen = [catalog.product(name) for name in asked.product or catalog.names()]
-            run(chosen, Settings.from_environment().var, asked.world, asked.seconds)
+            settings = Settings.from_environment()
+            products = [catalog.product(name) for name in chosen.product or catalog.names()]
+            run(products, settings.var, chosen.world, chosen.seconds)
+            if not chosen.product:
+                run_openings(settings, Console(), USUAL_FAMILIES, _USUAL_OPENINGS, chosen.world)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a container does before its service starts: worlds into its volume, its own address into its settings.
+"""Prepares a container before its service starts: copies worlds into its volume and sets its own address.
 
 python -m services.container control | <product>
 """
@@ -19,26 +19,26 @@ _CONTROL = "control"
 
 
 def main(arguments: list[str]) -> None:
-    asked = arguments[0] if arguments else _CONTROL
-    if asked not in (_CONTROL, *catalog.names()):
+    service = arguments[0] if arguments else _CONTROL
+    if service not in (_CONTROL, *catalog.names()):
         # Anything else is a command of its own: `docker compose run control python -m fixtures build large`.
-        os.execvp(asked, arguments)  # noqa: S606 - whoever may run the container may run this
-    settle_worlds(Path(os.environ["DAYSHIFT_BUILT_WORLDS"]), Path(os.environ["DAYSHIFT_VAR"]) / "worlds")
-    environment = {**os.environ, **addresses(asked, os.environ, _own_address())}
-    note_health(asked, environment)
-    os.execve(sys.executable, [sys.executable, "-m", "services", asked], environment)  # noqa: S606 - our own module
+        os.execvp(service, arguments)  # noqa: S606 - whoever may run the container may run this
+    copy_worlds(Path(os.environ["DAYSHIFT_BUILT_WORLDS"]), Path(os.environ["DAYSHIFT_VAR"]) / "worlds")
+    environment = {**os.environ, **addresses(service, os.environ, _own_address())}
+    note_health(service, environment)
+    os.execve(sys.executable, [sys.executable, "-m", "services", service], environment)  # noqa: S606 - our own module
 
 
-def settle_worlds(built: Path, settled: Path) -> None:
-    """Forks open their template for writing, though they never commit: it must lie on a writable volume.
+def copy_worlds(built: Path, target_folder: Path) -> None:
+    """Copy worlds to a writable volume: forks open their template for writing, though they never commit.
 
-    A file gets its name only when it is whole, so that services which share the volume may start at once.
+    A file gets its name only when it is complete, so that services which share the volume may start at the same time.
     """
-    settled.mkdir(parents=True, exist_ok=True)
+    target_folder.mkdir(parents=True, exist_ok=True)
     for source in sorted(path for path in built.iterdir() if path.suffix in (".sqlite", ".json")):
-        target = settled / source.name
+        target = target_folder / source.name
         if target.exists() and filecmp.cmp(source, target, shallow=False):
-            print(f"world {source.stem}: there already", flush=True)
+            print(f"world {source.stem}: already there", flush=True)
             continue
         began = time.perf_counter()
         partial = target.with_suffix(f".{socket.gethostname()}.partial")
@@ -48,18 +48,23 @@ def settle_worlds(built: Path, settled: Path) -> None:
 
 
 def addresses(service: str, environment: Mapping[str, str], own: str) -> dict[str, str]:
-    """Where control finds this replica; whatever the environment says already stands."""
+    """Return the addresses at which control finds this replica; what the environment sets already is kept."""
     if service == _CONTROL:
         return {}
     product, prefix = catalog.product(service), f"DAYSHIFT_{service.upper()}"
-    said = {f"{prefix}_URL": f"http://{own}:{product.port}", f"{prefix}_DOOR_URL": f"http://{own}:{product.door_port}"}
-    return {name: value for name, value in said.items() if not environment.get(name)}
+    values = {
+        f"{prefix}_URL": f"http://{own}:{product.port}",
+        f"{prefix}_HARNESS_URL": f"http://{own}:{product.harness_port}",
+    }
+    return {name: value for name, value in values.items() if not environment.get(name)}
 
 
 def note_health(service: str, environment: Mapping[str, str], note: Path = NOTE) -> None:
-    """The health check is another process: it must learn which service this container runs."""
+    """Write down the health port: the health check is another process and does not know which service runs here."""
     port = (
-        environment.get("DAYSHIFT_CONTROL_PORT", "8700") if service == _CONTROL else catalog.product(service).door_port
+        environment.get("DAYSHIFT_CONTROL_PORT", "8700")
+        if service == _CONTROL
+        else catalog.product(service).harness_port
     )
     note.write_text(str(port))
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from urllib.request import urlopen
 
-from services.control.together import all_or_first_error
+from services.control.gather import gather_all
 from services.kernel import catalog
-from services.kernel.config import BadSetting, Settings, reachable
+from services.kernel.config import BadSetting, Settings, reachable_host
 from services.kernel.serve import PortTaken
 from services.snippets import welcome
 
@@ -43,11 +43,11 @@ class StartFailed(RuntimeError):
 
 
 def up(*, port_base: int | None, restart: bool) -> int:
-    _leave_out_what_cannot_run()
+    _leave_out_products_that_cannot_run(Settings.from_environment())
     environment = _environment(port_base)
     settings = Settings.from_environment(environment)
     # Children share the parent's secrets, whether they came from the environment or from var/.
-    environment |= {"DAYSHIFT_CONTROL_TOKEN": settings.control_token, "DAYSHIFT_DOOR_TOKEN": settings.door_token}
+    environment |= {"DAYSHIFT_CONTROL_TOKEN": settings.control_token, "DAYSHIFT_HARNESS_TOKEN": settings.harness_token}
     children = _children(settings)
     _require_ports(children)
     _require_worlds(settings)
@@ -68,33 +68,35 @@ class _Supervisor:
         self._environment = environment
         self._settings = settings
         self._restart = restart
-        self._leaving = asyncio.Event()
-        self._say = _Printer(max(len(child.name) for child in children))
+        self._stopping = asyncio.Event()
+        self._print_line = _Printer(max(len(child.name) for child in children))
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._leaving.set)
+            loop.add_signal_handler(number, self._stopping.set)
         watching: list[asyncio.Task[None]] = []
         try:
             # Control last: it looks for the products as soon as it starts.
-            for together in (self._children[:-1], self._children[-1:]):
-                await self._unless_leaving(all_or_first_error(*(self._start(child) for child in together)))
-                watching += [asyncio.create_task(self._mind(child)) for child in together if child.process is not None]
-            if not self._leaving.is_set():
+            for group in (self._children[:-1], self._children[-1:]):
+                await self._unless_stopping(gather_all(*(self._start(child) for child in group)))
+                watching += [
+                    asyncio.create_task(self._restart_when_dead(child)) for child in group if child.process is not None
+                ]
+            if not self._stopping.is_set():
                 print(welcome(self._settings), flush=True)
-            await self._leaving.wait()
+            await self._stopping.wait()
         finally:
             for task in watching:
                 task.cancel()
             await self._stop()
         return 0
 
-    async def _unless_leaving(self, work: Awaitable[None]) -> None:
+    async def _unless_stopping(self, work: Awaitable[None]) -> None:
         working = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self._leaving.wait())
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        leaving.cancel()
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
         if working.done():
             working.result()
         else:
@@ -111,11 +113,11 @@ class _Supervisor:
             stderr=asyncio.subprocess.STDOUT,
             # A session of its own: Ctrl-C reaches the parent alone, which then stops all in order.
             start_new_session=True,
-            preexec_fn=_die_with_parent(os.getpid()),
+            preexec_fn=_end_with_parent(os.getpid()),
         )
         child.reading = [asyncio.create_task(self._read(child, child.process))]
         await self._await_health(child, child.process)
-        self._say(child, "up at port " + ", ".join(str(port) for _, port in child.ports))
+        self._print_line(child, "up at port " + ", ".join(str(port) for _, port in child.ports))
 
     async def _await_health(self, child: Child, process: asyncio.subprocess.Process) -> None:
         deadline = asyncio.get_running_loop().time() + _START_SECONDS
@@ -123,7 +125,7 @@ class _Supervisor:
             if process.returncode is not None:
                 await asyncio.gather(*child.reading)
                 raise StartFailed(f"{child.name} ended with code {process.returncode} while starting")
-            if await asyncio.to_thread(_answers, child.health):
+            if await asyncio.to_thread(_is_answering, child.health):
                 return
             await asyncio.sleep(0.05)
         raise StartFailed(f"{child.name} did not answer at {child.health} within {_START_SECONDS:g} s")
@@ -131,15 +133,17 @@ class _Supervisor:
     async def _read(self, child: Child, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None, "started with a pipe"
         while line := await _line_of(process.stdout):
-            self._say(child, line)
+            self._print_line(child, line)
 
-    async def _mind(self, child: Child) -> None:
+    async def _restart_when_dead(self, child: Child) -> None:
         while True:
-            assert child.process is not None, "minded after it started"
+            assert child.process is not None, "started before"
             code = await child.process.wait()
-            if self._leaving.is_set():
+            if self._stopping.is_set():
                 return
-            self._say(child, f"DIED ({_cause(code)})" + ("" if self._restart else "; start it again with --restart"))
+            self._print_line(
+                child, f"DIED ({_describe_exit(code)})" + ("" if self._restart else "; start it again with --restart")
+            )
             if not self._restart:
                 return
             await asyncio.sleep(1)
@@ -147,7 +151,7 @@ class _Supervisor:
                 await self._start(child)
 
     async def _stop(self) -> None:
-        """Control first: it must not take the orderly end of a product for its death."""
+        """Stop control first, so that it does not record the orderly end of a product as its death."""
         for child in reversed(self._children):
             await self._stop_one(child)
 
@@ -164,11 +168,11 @@ class _Supervisor:
                 process.kill()
                 await process.wait()
         await asyncio.gather(*child.reading)
-        self._say(child, "stopped")
+        self._print_line(child, "stopped")
 
 
 class _Printer:
-    """Lines of all services on one screen; coloured where somebody looks, plain where a file does."""
+    """Prints the lines of all services, coloured on a terminal and plain in a file."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -191,9 +195,13 @@ async def _line_of(stream: asyncio.StreamReader) -> str:
     return text or (" " if line else "")
 
 
-def _leave_out_what_cannot_run() -> None:
-    """Whoever lacks what one product needs can still use the others."""
-    lacking = {name: because for name, product in catalog.products().items() if (because := product.lacks())}
+def _leave_out_products_that_cannot_run(settings: Settings) -> None:
+    """Start the other products where this machine lacks what one needs."""
+    lacking = {
+        name: because
+        for name, product in catalog.products().items()
+        if (because := product.missing_requirement(settings))
+    }
     for name, because in lacking.items():
         print(f"dayshift: {name} is left out: {because}", file=sys.stderr, flush=True)
     if lacking:
@@ -212,15 +220,15 @@ def _environment(port_base: int | None) -> dict[str, str]:
 
 def _children(settings: Settings) -> list[Child]:
     """Products, then control."""
-    host, door_host = settings.host, settings.door_host
+    host, harness_host = settings.host, settings.harness_host
     colours = iter(_COLOURS * 8)
-    found = []
+    products = []
     for name, product in sorted(catalog.products().items(), key=lambda pair: pair[1].port):
-        port, door = settings.port(name, product.port), settings.door_port(name, product.port)
-        health = f"http://{reachable(door_host)}:{door}/health"
-        found.append(Child(name, health, ((host, port), (door_host, door)), next(colours)))
-    control = f"http://{reachable(host)}:{settings.control_port}/health"
-    return [*found, Child("control", control, ((host, settings.control_port),), next(colours))]
+        port, harness_port = settings.port(name, product.port), settings.harness_port(name, product.port)
+        health = f"http://{reachable_host(harness_host)}:{harness_port}/health"
+        products.append(Child(name, health, ((host, port), (harness_host, harness_port)), next(colours)))
+    control = f"http://{reachable_host(host)}:{settings.control_port}/health"
+    return [*products, Child("control", control, ((host, settings.control_port),), next(colours))]
 
 
 def _require_ports(children: list[Child]) -> None:
@@ -239,25 +247,25 @@ def _require_ports(children: list[Child]) -> None:
 
 
 def _require_worlds(settings: Settings) -> None:
-    missing = _without_world(settings)
+    missing = _products_without_world(settings)
     if not missing:
         return
     if find_spec("fixtures.__main__") is None:
         raise BadSetting(f"there is no world for {', '.join(missing)} in {settings.worlds_folder}: run make worlds")
     print(f"dayshift: building worlds for {', '.join(missing)}, once", flush=True)
     build = [sys.executable, "-m", "fixtures", "--var", str(settings.var), "build", "small", "standard"]
-    ends_with_us = _die_with_parent(os.getpid())
+    ends_with_us = _end_with_parent(os.getpid())
     built = subprocess.run(build, check=False, preexec_fn=ends_with_us)  # noqa: S603 - our own module; one thread
-    if built.returncode != 0 or (missing := _without_world(settings)):
+    if built.returncode != 0 or (missing := _products_without_world(settings)):
         raise BadSetting(f"the worlds of {', '.join(missing)} could not be built: see above, then run make worlds")
 
 
-def _without_world(settings: Settings) -> list[str]:
+def _products_without_world(settings: Settings) -> list[str]:
     return [name for name in catalog.names() if not any(settings.worlds_folder.glob(f"{name}-*.sqlite"))]
 
 
-def _die_with_parent(parent: int) -> Callable[[], None]:
-    """Linux ends the child when its parent is gone, however it went."""
+def _end_with_parent(parent: int) -> Callable[[], None]:
+    """Return a function that lets Linux end the child when its parent ends, whatever the reason."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
     def arrange() -> None:
@@ -268,14 +276,14 @@ def _die_with_parent(parent: int) -> Callable[[], None]:
     return arrange
 
 
-def _answers(url: str) -> bool:
+def _is_answering(url: str) -> bool:
     try:
         with urlopen(url, timeout=2):  # noqa: S310 - our own address
             return True
     except OSError as error:
-        # Degraded is an answer too: what is down is said by /health, not by a start that never ends.
+        # A degraded service has started too: /health says what is down.
         return getattr(error, "code", None) == 503
 
 
-def _cause(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"code {code}"

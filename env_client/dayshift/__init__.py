@@ -1,99 +1,52 @@
-"""Dayshift: an honest workplace for agents to train in.
+"""Dayshift: reinforcement-learning environments in which an agent works through the APIs of a software company.
 
     import dayshift, gymnasium
     env = gymnasium.make("dayshift/Crm-v0", task="crm/correct-contact")
     observation, info = env.reset(seed=7)
 
-Names are loaded on first use, so that `import dayshift` costs next to nothing.
+Importing this package registers its environments with Gymnasium.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from dayshift.registration import register_with_gymnasium
-
-if TYPE_CHECKING:
-    from dayshift.calls import Call, call
-    from dayshift.env import DayshiftEnv, Info, Observation
-    from dayshift.episode import AsyncEpisode, Episode
-    from dayshift.errors import (
-        AtCapacity,
-        BadArguments,
-        ControlRefused,
-        DayshiftError,
-        EpisodeLost,
-        EpisodeOver,
-        HarnessFault,
-        Misuse,
-        NotNow,
-        Refusal,
-        ServiceBroke,
-        StaleRead,
-        StepTimeout,
-        UnknownOperation,
-        Unreachable,
-        Unscored,
-        WireMismatch,
-    )
-    from dayshift.exchange import Exchange
-    from dayshift.menu import Menu
-    from dayshift.operations import Catalogue, Operation
-    from dayshift.orchestrator import OrchestratorEnv, SpecialistEnv
-    from dayshift.recorder import Recorder
-    from dayshift.recordings import load, read
-    from dayshift.replay import grade, verify
-    from dayshift.rollout import Situation, rollouts, tasks
-    from dayshift.specialists import orchestrator_model, scripted, specialist_model
-    from dayshift.stage import TeamInfo
-    from dayshift.team import Assignment, Overview
-    from dayshift.trajectory import Trajectory
-    from dayshift.vector import DayshiftVectorEnv
-    from dayshift.wire import OpenRequest, Verdict
-
-__version__ = "0.1.0"
-
-_HOMES = {
-    "calls": ("Call", "call"),
-    "env": ("DayshiftEnv", "Info", "Observation"),
-    "episode": ("AsyncEpisode", "Episode"),
-    "errors": (
-        "AtCapacity",
-        "BadArguments",
-        "ControlRefused",
-        "DayshiftError",
-        "EpisodeLost",
-        "EpisodeOver",
-        "HarnessFault",
-        "Misuse",
-        "NotNow",
-        "Refusal",
-        "ServiceBroke",
-        "StaleRead",
-        "StepTimeout",
-        "UnknownOperation",
-        "Unreachable",
-        "Unscored",
-        "WireMismatch",
-    ),
-    "exchange": ("Exchange",),
-    "menu": ("Menu",),
-    "operations": ("Catalogue", "Operation"),
-    "orchestrator": ("OrchestratorEnv", "SpecialistEnv"),
-    "recorder": ("Recorder",),
-    "recordings": ("load", "read"),
-    "replay": ("grade", "verify"),
-    "rollout": ("Situation", "rollouts", "tasks"),
-    "specialists": ("orchestrator_model", "scripted", "specialist_model"),
-    "stage": ("TeamInfo",),
-    "team": ("Assignment", "Overview"),
-    "trajectory": ("Trajectory",),
-    "vector": ("DayshiftVectorEnv",),
-    "wire": ("OpenRequest", "Verdict"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+from dayshift.calls import Call, call
+from dayshift.env import DayshiftEnv, Info, Observation
+from dayshift.episode import AsyncEpisode, Episode
+from dayshift.errors import (
+    AtCapacity,
+    BadArguments,
+    ControlRefused,
+    DayshiftError,
+    EpisodeLost,
+    EpisodeOver,
+    HarnessFault,
+    Refusal,
+    RetryLater,
+    ServiceError,
+    StaleRead,
+    StepTimeout,
+    UnknownOperation,
+    Unreachable,
+    Unscored,
+    UsageError,
+    WireMismatch,
+)
+from dayshift.menu import Menu
+from dayshift.operations import Catalogue, Operation
+from dayshift.orchestrator import OrchestratorEnv, SpecialistEnv
+from dayshift.recorder import Recorder
+from dayshift.recordings import load, read
+from dayshift.registration import register_environments, register_product
+from dayshift.replay import grade, verify
+from dayshift.rollout import PolicyInput, rollouts, tasks
+from dayshift.specialists import orchestrator_from_model, specialist_from_model, specialist_from_script
+from dayshift.step import Step
+from dayshift.team import OrchestratorInput, SpecialistInput
+from dayshift.team_runner import TeamInfo
+from dayshift.trajectory import Trajectory
+from dayshift.vector import DayshiftVectorEnv
+from dayshift.version import VERSION
+from dayshift.wire import OpenRequest, Verdict
 
 __all__ = [
-    "Assignment",
     "AsyncEpisode",
     "AtCapacity",
     "BadArguments",
@@ -106,52 +59,45 @@ __all__ = [
     "Episode",
     "EpisodeLost",
     "EpisodeOver",
-    "Exchange",
     "HarnessFault",
     "Info",
     "Menu",
-    "Misuse",
-    "NotNow",
     "Observation",
     "OpenRequest",
     "Operation",
     "OrchestratorEnv",
-    "Overview",
+    "OrchestratorInput",
+    "PolicyInput",
     "Recorder",
     "Refusal",
-    "ServiceBroke",
-    "Situation",
+    "RetryLater",
+    "ServiceError",
     "SpecialistEnv",
+    "SpecialistInput",
     "StaleRead",
+    "Step",
     "StepTimeout",
     "TeamInfo",
     "Trajectory",
     "UnknownOperation",
     "Unreachable",
     "Unscored",
+    "UsageError",
     "Verdict",
     "WireMismatch",
     "call",
     "grade",
     "load",
-    "orchestrator_model",
+    "orchestrator_from_model",
     "read",
+    "register_product",
     "rollouts",
-    "scripted",
-    "specialist_model",
+    "specialist_from_model",
+    "specialist_from_script",
     "tasks",
     "verify",
 ]
 
+__version__ = VERSION
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'dayshift' has no attribute {name!r}")
-    return getattr(import_module(f"dayshift.{_HOME_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-register_with_gymnasium()
+register_environments()

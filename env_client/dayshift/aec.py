@@ -1,17 +1,17 @@
-"""TeamEnv: an orchestrator and its specialists behind PettingZoo's AEC interface, to be trained together."""
+"""TeamEnv: an orchestrator and its specialists as a PettingZoo AEC environment, to be trained together."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
 
-from dayshift.calls import ORCHESTRATOR
-from dayshift.env import Action, Observation
+from dayshift.calls import ORCHESTRATOR, Action
+from dayshift.env import Observation
 from dayshift.errors import MissingExtra
-from dayshift.lots import draw_seed
 from dayshift.rendering import render_opening, render_turn
 from dayshift.spaces import CallSpace, observation_space
-from dayshift.stage import Stage
+from dayshift.task_sampling import sample_seed
+from dayshift.team_runner import TeamOptions, TeamRunner
 from dayshift.wire import OpenRequest
 
 try:
@@ -21,21 +21,21 @@ except ImportError as error:
 
 
 class TeamEnv(AECEnv):  # type: ignore[misc]  # PettingZoo carries no types
-    """Agents `orchestrator`, then one per product; options as those of `dayshift/Orchestrator-v0`, without specialists.
+    """The agents are `orchestrator` and one for each product; the options are those of `dayshift/Orchestrator-v0`.
 
-    The orchestrator acts first; whoever it asks acts until it reports or its budget is spent.
-    Each is paid at the end: the orchestrator the verdict's reward, a specialist that of its own product.
+    The orchestrator acts first; a specialist that it asks acts until it reports or its budget is spent.
+    The rewards come at the end: the orchestrator gets the verdict's, a specialist that of its product.
     """
 
-    def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
+    def __init__(self, *, render_mode: str | None = None, **options: Unpack[TeamOptions]) -> None:
         super().__init__()
         self.metadata = {"name": "dayshift_team_v0", "render_modes": ["ansi"], "is_parallelizable": False}
         self.render_mode = render_mode
-        self.stage = Stage(**options)
-        self.possible_agents = [ORCHESTRATOR, *self.stage.products]
+        self.runner = TeamRunner(**options)
+        self.possible_agents = [ORCHESTRATOR, *self.runner.products]
         self.agents: list[str] = []
-        self.observation_spaces = {one: self._seen() for one in self.possible_agents}
-        self.action_spaces = {one: CallSpace(self.stage.operations(one)) for one in self.possible_agents}
+        self.observation_spaces = {agent: self._build_observation_space() for agent in self.possible_agents}
+        self.action_spaces = {agent: CallSpace(self.runner.operations(agent)) for agent in self.possible_agents}
         self._chance = np.random.default_rng()
 
     def observation_space(self, agent: str) -> gymnasium.Space[Any]:
@@ -45,18 +45,18 @@ class TeamEnv(AECEnv):  # type: ignore[misc]  # PettingZoo carries no types
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Options are those of an episode (task, split, world, faults); PettingZoo's own tools send others along."""
+        """Takes the options of an episode (task, split, world, faults); PettingZoo's own tools add others."""
         if seed is not None:
             self._chance = np.random.default_rng(seed)
         known = {name: value for name, value in (options or {}).items() if name in OpenRequest.model_fields}
-        self.stage.begin(draw_seed(self._chance) if seed is None else seed, known)
-        self.agents = [ORCHESTRATOR, *self.stage.team.specialists]
+        self.runner.open_episode(sample_seed(self._chance) if seed is None else seed, known)
+        self.agents = [ORCHESTRATOR, *self.runner.team.specialists]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
-        self._look()
+        self._update_agents()
 
     def step(self, action: Action | None) -> None:
         agent = self.agent_selection
@@ -64,30 +64,30 @@ class TeamEnv(AECEnv):  # type: ignore[misc]  # PettingZoo carries no types
             self._was_dead_step(action)
             return
         self._cumulative_rewards[agent] = 0.0
-        self.stage.act(self.action_spaces[agent].decode(action))
-        for one in self.agents:
-            self.rewards[one] = self.stage.reward(one)
-            self.terminations[one] = self.stage.submitted
-            self.truncations[one] = self.stage.over and not self.stage.submitted
-        self._look()
+        self.runner.act(self.action_spaces[agent].decode(action))
+        for name in self.agents:
+            self.rewards[name] = self.runner.reward(name)
+            self.terminations[name] = self.runner.submitted
+            self.truncations[name] = self.runner.over and not self.runner.submitted
+        self._update_agents()
         self._accumulate_rewards()
         self._deads_step_first()
 
     def observe(self, agent: str) -> Observation:
-        return self.stage.observation(agent)
+        return self.runner.observation(agent)
 
     def render(self) -> str | None:
         if self.render_mode != "ansi":
             return None
-        team = self.stage.team
-        return render_turn(team.turns[-1]) if team.turns else render_opening(team.episode.dialogue.opened)
+        team = self.runner.team
+        return render_turn(team.turns[-1]) if team.turns else render_opening(team.episode.protocol.opened)
 
     def close(self) -> None:
-        self.stage.close()
+        self.runner.close()
 
-    def _look(self) -> None:
-        self.infos = {one: dict(self.stage.info(one)) for one in self.agents}
-        self.agent_selection = self.stage.team.whose if not self.stage.over else self.agents[0]
+    def _update_agents(self) -> None:
+        self.infos = {agent: dict(self.runner.info(agent)) for agent in self.agents}
+        self.agent_selection = self.runner.team.current_agent if not self.runner.over else self.agents[0]
 
-    def _seen(self) -> gymnasium.Space[Any]:
-        return observation_space(self.stage.longest_body)
+    def _build_observation_space(self) -> gymnasium.Space[Any]:
+        return observation_space(self.runner.max_body_chars)

@@ -1,4 +1,4 @@
-"""Call: what an agent does in one step."""
+"""Call: the operation and the arguments of one step."""
 
 import json
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from dayshift.errors import BadArguments
 
 WAIT = "wait"
 SUBMIT = "submit"
-# How a specialist gives a task back to whoever asked.
+# Ends a specialist's work and hands its report to the orchestrator.
 REPORT = "report"
-# Who acts in a step: the orchestrator, a specialist by the name of its product, or nobody in particular.
+# The actor of a step in a team; a specialist acts under the name of its product.
 ORCHESTRATOR = "orchestrator"
 
 
@@ -23,20 +23,24 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.arguments.items())
-        return f"{self.operation}({inside})"
+        arguments = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.arguments.items()]
+        return f"{self.operation}({', '.join(arguments)})"
 
     def as_action(self) -> dict[str, Any]:
         return {"operation": self.operation, "arguments": dict(self.arguments)}
 
 
+# What a policy returns: a call, or a mapping with `operation` and `arguments` (JSON text or an object).
+Action = Mapping[str, Any] | Call
+
+
 def call(operation: str, /, **arguments: Any) -> Call:
-    """`dayshift.call("crm.contacts.get", contactId="17")`."""
+    """Returns a call: `dayshift.call("crm.contacts.get", contactId="17")`."""
     return Call(operation, arguments)
 
 
 def parse_call(action: object) -> Call:
-    """A call from whatever a policy hands over: a Call, or a mapping with JSON or plain arguments."""
+    """Returns the call of an action: a Call, or a mapping whose arguments are JSON text or an object."""
     if isinstance(action, Call):
         return action
     if not isinstance(action, Mapping) or "operation" not in action:
@@ -46,32 +50,33 @@ def parse_call(action: object) -> Call:
     return Call(str(action["operation"]), parse_arguments(action.get("arguments")))
 
 
-def gist(action: object) -> Call:
-    """What can be kept of an action that is no call: its operation, and its arguments as they were given."""
+def salvage_call(action: object) -> Call:
+    """Returns what a recording keeps of a malformed action: its operation, and its arguments or their text."""
     if isinstance(action, Call):
         return action
     if not isinstance(action, Mapping) or "operation" not in action:
         return Call("", {"given": repr(action)[:1000]})
-    given = action.get("arguments") or {}
-    return Call(str(action["operation"]), given if isinstance(given, Mapping) else {"given": str(given)[:1000]})
+    arguments = action.get("arguments") or {}
+    is_object = isinstance(arguments, Mapping)
+    return Call(str(action["operation"]), arguments if is_object else {"given": str(arguments)[:1000]})
 
 
-def parse_arguments(given: object) -> Mapping[str, Any]:
-    if given is None or given == "":
+def parse_arguments(arguments: object) -> Mapping[str, Any]:
+    if arguments is None or arguments == "":
         return {}
-    if isinstance(given, str):
-        given = _from_json(given)
-    if not isinstance(given, Mapping):
-        raise BadArguments(f"arguments are a JSON object, not {type(given).__name__}")
-    return given
+    if isinstance(arguments, str):
+        arguments = _parse_json(arguments)
+    if not isinstance(arguments, Mapping):
+        raise BadArguments(f"arguments are a JSON object, not {type(arguments).__name__}")
+    return arguments
 
 
-def _from_json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BadArguments(f"the arguments are not JSON: {error}") from error
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")

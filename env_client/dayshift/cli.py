@@ -1,4 +1,4 @@
-"""dayshift tasks | play | doctor | verify | report | export | playground."""
+"""The `dayshift` command: tasks, play, doctor, verify, report, export, playground."""
 
 import argparse
 import sys
@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dayshift.connection import Address, Connection
-from dayshift.discovery import discover
+from dayshift.discovery import discover_operations
 from dayshift.errors import DayshiftError
-from dayshift.report_text import columns
+from dayshift.report_text import render_columns
 
-_HISTORY = ".dayshift_history"
+_HISTORY_FILE = ".dayshift_history"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = chosen.command
+    args = _build_parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = args.command
     try:
-        return command(chosen)
+        return command(args)
     except DayshiftError as error:
         print(f"dayshift: {error}", file=sys.stderr)
         return 2
@@ -25,153 +25,165 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def tasks(chosen: argparse.Namespace) -> int:
-    with _connected(chosen) as connection:
+def tasks(args: argparse.Namespace) -> int:
+    with _connect(args) as connection:
         families = connection.run(connection.address.control.families()).families
-    shown = [one for one in families if chosen.product in (None, *one.products) and chosen.split in (None, *one.split)]
     rows = [
-        (one.id, ", ".join(one.products), ", ".join(one.split), str(one.instances), str(one.budget.steps), one.title)
-        for one in shown
+        (
+            family.id,
+            ", ".join(family.products),
+            ", ".join(family.split),
+            str(family.instances),
+            str(family.budget.steps),
+            family.title,
+        )
+        for family in families
+        if args.product in (None, *family.products) and args.split in (None, *family.split)
     ]
-    print(columns(("task", "products", "splits", "instances", "steps", "title"), rows))
+    print(render_columns(("task", "products", "splits", "instances", "steps", "title"), rows))
     return 0
 
 
-def play(chosen: argparse.Namespace) -> int:
-    from dayshift.episode import Episode  # late: each command loads its own
+def play(args: argparse.Namespace) -> int:
+    from dayshift.episode import Episode, EpisodeOptions  # each command imports its own modules
+    from dayshift.play import create_prompt
     from dayshift.play import play as play_episode
-    from dayshift.play import prompt
 
-    options = {"split": chosen.split, "world": chosen.world, "faults": chosen.faults}
+    options: EpisodeOptions = {"split": args.split, "world": args.world, "faults": args.faults}
     with (
-        _connected(chosen) as connection,
-        Episode.open(chosen.task, seed=chosen.seed, connection=connection, **options) as episode,
+        _connect(args) as connection,
+        Episode.open(args.task, seed=args.seed, connection=connection, **options) as episode,
     ):
-        read = prompt(episode.operations, str(Path.home() / _HISTORY)) if sys.stdin.isatty() else input
+        read = create_prompt(episode.operations, str(Path.home() / _HISTORY_FILE)) if sys.stdin.isatty() else input
         play_episode(episode, read, print)
     return 0
 
 
-def doctor(chosen: argparse.Namespace) -> int:
-    from dayshift.doctor import examine  # late: each command loads its own
+def doctor(args: argparse.Namespace) -> int:
+    from dayshift.doctor import run_checks  # each command imports its own modules
 
-    all_well = True
-    with _connected(chosen) as connection:
-        for diagnosis in examine(connection):
-            all_well &= diagnosis.well
-            print(f"{'✓' if diagnosis.well else '✗'} {diagnosis.what}: {diagnosis.found}")
-            if not diagnosis.well:
+    all_ok = True
+    with _connect(args) as connection:
+        for diagnosis in run_checks(connection):
+            all_ok &= diagnosis.ok
+            print(f"{'✓' if diagnosis.ok else '✗'} {diagnosis.name}: {diagnosis.detail}")
+            if not diagnosis.ok:
                 print(f"    → {diagnosis.remedy}")
-    return 0 if all_well else 1
+    return 0 if all_ok else 1
 
 
-def verify(chosen: argparse.Namespace) -> int:
-    from dayshift.recordings import read  # late: each command loads its own
-    from dayshift.replay import verify as verify_one
+def verify(args: argparse.Namespace) -> int:
+    from dayshift.recordings import read  # each command imports its own modules
+    from dayshift.replay import verify as verify_trajectory
 
-    held = broken = 0
-    with _connected(chosen) as connection:
-        for trajectory in read(chosen.file):
-            if chosen.episode not in (None, trajectory.manifest.episode_id):
+    identical = different = 0
+    with _connect(args) as connection:
+        for trajectory in read(args.file):
+            if args.episode not in (None, trajectory.manifest.episode_id):
                 continue
-            proof = verify_one(trajectory, connection)
-            held, broken = held + proof.holds, broken + (not proof.holds)
-            print(f"{'✓' if proof.holds else '✗'} {proof.episode_id}: {proof.steps} steps, {proof.answer_bytes} bytes")
-            if proof.difference is not None:
-                print(f"  {proof.difference}")
-    print(f"{held} identical, {broken} different")
-    return 0 if held and not broken else 1
+            result = verify_trajectory(trajectory, connection)
+            identical, different = identical + result.identical, different + (not result.identical)
+            mark = "✓" if result.identical else "✗"
+            print(f"{mark} {result.episode_id}: {result.steps} steps, {result.answer_bytes} bytes")
+            if result.difference is not None:
+                print(f"  {result.difference}")
+    print(f"{identical} identical, {different} different")
+    return 0 if identical and not different else 1
 
 
-def report(chosen: argparse.Namespace) -> int:
-    from dayshift.recordings import load  # late: each command loads its own
+def report(args: argparse.Namespace) -> int:
+    from dayshift.recordings import load  # each command imports its own modules
     from dayshift.report import summarise
-    from dayshift.report_html import as_html
-    from dayshift.report_text import as_text
+    from dayshift.report_html import render_html
+    from dayshift.report_text import render_text
 
-    summary = summarise(load(chosen.folder, quarantined=True))
-    page = Path(chosen.html or Path(chosen.folder) / "report.html")
-    page.write_text(as_html(summary, f"Dayshift: {Path(chosen.folder).resolve().name}"), encoding="utf-8")
-    print(as_text(summary))
+    summary = summarise(load(args.folder, quarantined=True))
+    page = Path(args.html or Path(args.folder) / "report.html")
+    page.write_text(render_html(summary, f"Dayshift: {Path(args.folder).resolve().name}"), encoding="utf-8")
+    print(render_text(summary))
     print(f"page: {page}")
     return 0
 
 
-def export(chosen: argparse.Namespace) -> int:
-    from dayshift.export import chat_rows, reinforcement_rows, write_rows  # late: each command loads its own
+def export(args: argparse.Namespace) -> int:
+    from dayshift.export import (  # each command imports its own modules
+        build_chat_rows,
+        build_reinforcement_rows,
+        write_rows,
+    )
     from dayshift.recordings import load
 
-    with _connected(chosen) as connection:
-        operations = connection.run(discover(connection.address.control, chosen.world, ()))
-    recorded = load(chosen.folder)
-    if chosen.form == "minari":
+    with _connect(args) as connection:
+        operations = connection.run(discover_operations(connection.address.control, args.world, ()))
+    trajectories = load(args.folder)
+    if args.form == "minari":
         from dayshift.minari_export import export_minari
 
-        exported = export_minari(recorded, operations, chosen.output)
-        print(f"{exported.total_episodes} episodes in the Minari dataset {chosen.output}")
+        dataset = export_minari(trajectories, operations, args.output)
+        print(f"{dataset.total_episodes} episodes in the Minari dataset {args.output}")
         return 0
-    rows = chat_rows if chosen.form == "chat" else reinforcement_rows
-    print(f"{write_rows(rows(recorded, operations), chosen.output)} rows in {chosen.output}")
+    build_rows = build_chat_rows if args.form == "chat" else build_reinforcement_rows
+    print(f"{write_rows(build_rows(trajectories, operations), args.output)} rows in {args.output}")
     return 0
 
 
-def playground(chosen: argparse.Namespace) -> int:
-    with _connected(chosen) as connection:
+def playground(args: argparse.Namespace) -> int:
+    with _connect(args) as connection:
         connection.run(connection.address.control.reset_playground())
-    print("the playground is as it was at the start")
+    print("the playground is back in its initial state")
     return 0
 
 
-def _connected(chosen: argparse.Namespace) -> Connection:
-    return Connection(Address.find(chosen.control_url))
+def _connect(args: argparse.Namespace) -> Connection:
+    return Connection(Address.find(args.control_url))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dayshift", description="The trainer's side of Dayshift.")
-    parser.add_argument("--control-url", metavar="URL", help="where control listens (else DAYSHIFT_CONTROL_URL)")
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dayshift", description="The trainer's commands of Dayshift.")
+    parser.add_argument("--control-url", metavar="URL", help="the URL of control (default DAYSHIFT_CONTROL_URL)")
     commands = parser.add_subparsers(required=True, metavar="command")
-    _tasks_parser(commands)
-    _play_parser(commands)
-    commands.add_parser("doctor", help="check the stack and say what to do").set_defaults(command=doctor)
-    _recording_parsers(commands)
-    ground = commands.add_parser("playground", help="the standing free play")
-    ground.add_argument("--reset", action="store_true", required=True, help="roll it back")
-    ground.set_defaults(command=playground)
+    _add_tasks_command(commands)
+    _add_play_command(commands)
+    commands.add_parser("doctor", help="check the stack and name remedies").set_defaults(command=doctor)
+    _add_recording_commands(commands)
+    playground_parser = commands.add_parser("playground", help="the standing free play")
+    playground_parser.add_argument("--reset", action="store_true", required=True, help="roll it back")
+    playground_parser.set_defaults(command=playground)
     return parser
 
 
-def _tasks_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    listing = commands.add_parser("tasks", help="list the task families")
-    listing.add_argument("--product")
-    listing.add_argument("--split", choices=("train", "validation", "test"))
-    listing.set_defaults(command=tasks)
+def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    tasks_parser = commands.add_parser("tasks", help="list the task families")
+    tasks_parser.add_argument("--product")
+    tasks_parser.add_argument("--split", choices=("train", "validation", "test"))
+    tasks_parser.set_defaults(command=tasks)
 
 
-def _play_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    by_hand = commands.add_parser("play", help="take the agent's place")
-    by_hand.add_argument("--task", help="a family's id; without one it is free play")
-    by_hand.add_argument("--seed", type=int, default=0)
-    by_hand.add_argument("--split", choices=("train", "validation", "test"), default="train")
-    by_hand.add_argument("--world", default="standard")
-    by_hand.add_argument("--faults", default="none")
-    by_hand.set_defaults(command=play)
+def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    play_parser = commands.add_parser("play", help="play an episode by hand")
+    play_parser.add_argument("--task", help="a family's id; without it the episode is free play")
+    play_parser.add_argument("--seed", type=int, default=0)
+    play_parser.add_argument("--split", choices=("train", "validation", "test"), default="train")
+    play_parser.add_argument("--world", default="standard")
+    play_parser.add_argument("--faults", default="none")
+    play_parser.set_defaults(command=play)
 
 
-def _recording_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    again = commands.add_parser("verify", help="replay recorded episodes and compare every byte")
-    again.add_argument("file", help="a trajectories.jsonl")
-    again.add_argument("--episode", help="only this one")
-    again.set_defaults(command=verify)
-    summing = commands.add_parser("report", help="what a folder of recordings adds up to")
-    summing.add_argument("folder")
-    summing.add_argument("--html", help="where to write the page (else report.html in the folder)")
-    summing.set_defaults(command=report)
-    outward = commands.add_parser("export", help="recordings in the forms that others train from")
-    outward.add_argument("folder")
-    outward.add_argument("--form", choices=("chat", "reinforcement", "minari"), required=True)
-    outward.add_argument("--output", required=True, help="a file, or the id of a Minari dataset")
-    outward.add_argument("--world", default="standard")
-    outward.set_defaults(command=export)
+def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    verify_parser = commands.add_parser("verify", help="replay recorded episodes and compare every byte")
+    verify_parser.add_argument("file", help="a trajectories.jsonl")
+    verify_parser.add_argument("--episode", help="only this episode")
+    verify_parser.set_defaults(command=verify)
+    report_parser = commands.add_parser("report", help="summarise a folder of recordings")
+    report_parser.add_argument("folder")
+    report_parser.add_argument("--html", help="the file of the page (default report.html in the folder)")
+    report_parser.set_defaults(command=report)
+    export_parser = commands.add_parser("export", help="export recordings in the formats of other trainers")
+    export_parser.add_argument("folder")
+    export_parser.add_argument("--form", choices=("chat", "reinforcement", "minari"), required=True)
+    export_parser.add_argument("--output", required=True, help="a file, or the id of a Minari dataset")
+    export_parser.add_argument("--world", default="standard")
+    export_parser.set_defaults(command=export)
 
 
 if __name__ == "__main__":

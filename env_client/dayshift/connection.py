@@ -1,17 +1,18 @@
-"""Where the stack is, and the two ways to drive a flow against it."""
+"""The address of the stack, and the two connections (blocking and async) that drive an `HttpFlow` against it."""
 
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-import httpx
-
-from dayshift.control import Control
+from dayshift.connection_pool import IDLE_SECONDS, ConnectionPool
+from dayshift.control_client import ControlClient
 from dayshift.errors import HarnessFault, StepTimeout, Unreachable
-from dayshift.flow import Flow, Incoming, Outgoing
-from dayshift.http1 import IDLE_SECONDS, Pool
+from dayshift.http_flow import ANSWER_SECONDS, HttpFlow, HttpRequest, HttpResponse
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 
@@ -20,22 +21,22 @@ DEFAULT_URL = "http://127.0.0.1:8700"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Control's address and the secret that opens it."""
+    """The URL of control and the token that control accepts."""
 
     url: str
     token: str = field(repr=False)
 
     @classmethod
     def find(cls, url: str | None = None, token: str | None = None) -> "Address":
-        """Given, else from DAYSHIFT_CONTROL_URL and DAYSHIFT_CONTROL_TOKEN, else from the stack's own folder."""
-        return cls(url or os.environ.get("DAYSHIFT_CONTROL_URL", DEFAULT_URL), token or _token())
+        """Takes the arguments, else DAYSHIFT_CONTROL_URL and DAYSHIFT_CONTROL_TOKEN, else the stack's own folder."""
+        return cls(url or os.environ.get("DAYSHIFT_CONTROL_URL", DEFAULT_URL), token or _find_token())
 
     @property
-    def control(self) -> Control:
-        return Control(self.url, self.token)
+    def control(self) -> ControlClient:
+        return ControlClient(self.url, self.token)
 
 
-def _token() -> str:
+def _find_token() -> str:
     if token := os.environ.get("DAYSHIFT_CONTROL_TOKEN"):
         return token
     file = Path(os.environ.get("DAYSHIFT_VAR", "var")) / "control.token"
@@ -43,34 +44,58 @@ def _token() -> str:
 
 
 class Connection:
-    """Drives flows from ordinary code."""
+    """Drives flows from blocking code."""
 
     def __init__(
-        self, address: Address | None = None, *, timeout: float = 30.0, transport: httpx.BaseTransport | None = None
+        self,
+        address: Address | None = None,
+        *,
+        timeout: float = ANSWER_SECONDS,
+        transport: "httpx.BaseTransport | None" = None,
     ) -> None:
+        # Imported here because httpx takes a fifth of the time that `import dayshift` may take.
+        import httpx
+
         self.address = address or Address.find()
         limits = httpx.Limits(keepalive_expiry=IDLE_SECONDS)
         self._client = httpx.Client(timeout=timeout, limits=limits, transport=transport, trust_env=False)
 
-    def run(self, flow: Flow[T]) -> T:
+    def run(self, flow: HttpFlow[T]) -> T:
         try:
-            outgoing = next(flow)
+            request = next(flow)
             while True:
                 try:
-                    incoming = self._send(outgoing)
+                    response = self._send(request)
                 except HarnessFault as fault:
-                    outgoing = flow.throw(fault)
+                    request = flow.throw(fault)
                 else:
-                    outgoing = flow.send(incoming)
-        except StopIteration as done:
-            result: T = done.value
+                    request = flow.send(response)
+        except StopIteration as stop:
+            result: T = stop.value
             return result
 
-    def _send(self, outgoing: Outgoing) -> Incoming:
+    def _send(self, request: HttpRequest) -> HttpResponse:
+        import httpx  # as in __init__
+
+        timeout = None if request.timeout is None else httpx.Timeout(request.timeout, pool=None)
         try:
-            return _incoming(self._client.send(_request(self._client, outgoing)))
+            response = self._client.send(
+                httpx.Request(
+                    request.method,
+                    request.url,
+                    headers=request.headers,
+                    content=request.content,
+                    extensions={"timeout": (timeout or self._client.timeout).as_dict()},
+                )
+            )
+        except httpx.TimeoutException:
+            raise StepTimeout(f"{request.method} {request.url} got no answer in time") from None
         except httpx.HTTPError as error:
-            raise _fault(error, outgoing) from None
+            reason = error or type(error).__name__
+            raise Unreachable(
+                f"{request.method} {request.url} got no answer: {reason}; is the stack running?"
+            ) from None
+        return HttpResponse(response.status_code, response.headers, response.content)
 
     def close(self) -> None:
         self._client.close()
@@ -87,22 +112,24 @@ class Connection:
 class AsyncConnection:
     """Drives flows from coroutines; one bounded pool serves hundreds of episodes."""
 
-    def __init__(self, address: Address | None = None, *, timeout: float = 30.0, connections: int = 64) -> None:
+    def __init__(
+        self, address: Address | None = None, *, timeout: float = ANSWER_SECONDS, connections: int = 64
+    ) -> None:
         self.address = address or Address.find()
-        self._pool = Pool(connections, timeout)
+        self._pool = ConnectionPool(connections, timeout)
 
-    async def run(self, flow: Flow[T]) -> T:
+    async def run(self, flow: HttpFlow[T]) -> T:
         try:
-            outgoing = next(flow)
+            request = next(flow)
             while True:
                 try:
-                    incoming = await self._pool.send(outgoing)
+                    response = await self._pool.send(request)
                 except HarnessFault as fault:
-                    outgoing = flow.throw(fault)
+                    request = flow.throw(fault)
                 else:
-                    outgoing = flow.send(incoming)
-        except StopIteration as done:
-            result: T = done.value
+                    request = flow.send(response)
+        except StopIteration as stop:
+            result: T = stop.value
             return result
 
     async def close(self) -> None:
@@ -115,25 +142,3 @@ class AsyncConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _request(client: httpx.Client, outgoing: Outgoing) -> httpx.Request:
-    timeout = client.timeout if outgoing.timeout is None else httpx.Timeout(outgoing.timeout, pool=None)
-    return httpx.Request(
-        outgoing.method,
-        outgoing.url,
-        headers=outgoing.headers,
-        content=outgoing.content,
-        extensions={"timeout": timeout.as_dict()},
-    )
-
-
-def _incoming(response: httpx.Response) -> Incoming:
-    return Incoming(response.status_code, response.headers, response.content)
-
-
-def _fault(error: httpx.HTTPError, outgoing: Outgoing) -> HarnessFault:
-    where = f"{outgoing.method} {outgoing.url}"
-    if isinstance(error, httpx.TimeoutException):
-        return StepTimeout(f"{where} got no answer in time")
-    return Unreachable(f"{where} got no answer: {error or type(error).__name__}; is the stack running?")

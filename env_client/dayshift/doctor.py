@@ -1,4 +1,4 @@
-"""doctor: is the stack there, is it the one we think, and what to do if not."""
+"""Doctor: checks the stack and names the remedy for each problem."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,116 +14,115 @@ from dayshift.wire import WIRE_VERSION, Health, OpenRequest
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing looked at: how it is, and the remedy if it is not well."""
+    """The result of one check, with the remedy for a problem."""
 
-    what: str
-    well: bool
-    found: str
+    name: str
+    ok: bool
+    detail: str
     remedy: str = ""
 
 
-def examine(connection: Connection) -> Iterator[Diagnosis]:
-    """From the outside in; what depends on an ill part is not looked at."""
-    health = _health(connection)
-    yield health[0]
-    if health[1] is None:
+def run_checks(connection: Connection) -> Iterator[Diagnosis]:
+    """Runs the checks from control to a whole episode; what depends on a failed check is left out."""
+    diagnosis, health = _check_control(connection)
+    yield diagnosis
+    if health is None:
         return
-    yield _wire(health[1])
-    token = _token(connection)
+    yield _check_wire(health)
+    token = _check_token(connection)
     yield token
-    yield from _products(health[1])
-    yield from _worlds(health[1])
-    if token.well:
-        yield from _episode(connection, health[1])
-    yield Diagnosis("client", well=True, found=", ".join(f"{name} {number}" for name, number in versions().items()))
+    yield from _check_products(health)
+    yield from _check_worlds(health)
+    if token.ok:
+        yield from _check_episode(connection, health)
+    yield Diagnosis("client", ok=True, detail=", ".join(f"{name} {number}" for name, number in versions().items()))
 
 
-def _health(connection: Connection) -> tuple[Diagnosis, Health | None]:
+def _check_control(connection: Connection) -> tuple[Diagnosis, Health | None]:
     url = connection.address.url
     remedy = "start it (python -m services up) or set DAYSHIFT_CONTROL_URL"
     try:
         health = connection.run(connection.address.control.health())
     except HarnessFault as fault:
-        return Diagnosis("control", well=False, found=str(fault), remedy=remedy), None
+        return Diagnosis("control", ok=False, detail=str(fault), remedy=remedy), None
     state = f"{url} is {health.status}; ledger {health.ledger}, registry {health.registry}"
-    well = health.ledger == "ok" and health.registry == "ok"
-    return Diagnosis("control", well=well, found=state, remedy="see what /health says is down"), health
+    is_ok = health.ledger == "ok" and health.registry == "ok"
+    return Diagnosis("control", ok=is_ok, detail=state, remedy="read in /health which part is down"), health
 
 
-def _wire(health: Health) -> Diagnosis:
-    found = f"the stack speaks version {health.wire}, this client version {WIRE_VERSION}"
+def _check_wire(health: Health) -> Diagnosis:
+    detail = f"the stack speaks version {health.wire}, this client version {WIRE_VERSION}"
     remedy = "install the env_client that came with the stack"
-    return Diagnosis("wire", well=health.wire == WIRE_VERSION, found=found, remedy=remedy)
+    return Diagnosis("wire", ok=health.wire == WIRE_VERSION, detail=detail, remedy=remedy)
 
 
-def _token(connection: Connection) -> Diagnosis:
+def _check_token(connection: Connection) -> Diagnosis:
     remedy = "set DAYSHIFT_CONTROL_TOKEN, or DAYSHIFT_VAR to the stack's own folder (it holds control.token)"
     try:
         families = connection.run(connection.address.control.families()).families
     except DayshiftError as error:
-        return Diagnosis("control token", well=False, found=str(error), remedy=remedy)
-    return Diagnosis("control token", well=True, found=f"accepted; {len(families)} task families")
+        return Diagnosis("control token", ok=False, detail=str(error), remedy=remedy)
+    return Diagnosis("control token", ok=True, detail=f"accepted; {len(families)} task families")
 
 
-def _products(health: Health) -> Iterator[Diagnosis]:
+def _check_products(health: Health) -> Iterator[Diagnosis]:
     for name, state in health.products.items():
-        yield Diagnosis(name, well=state == "ok", found=state, remedy="start it again; its log says why it stopped")
+        yield Diagnosis(name, ok=state == "ok", detail=state, remedy="start it again; its log says why it stopped")
 
 
-def _worlds(health: Health) -> Iterator[Diagnosis]:
+def _check_worlds(health: Health) -> Iterator[Diagnosis]:
     names = {world for worlds in health.worlds.values() for world in worlds}
     for world in sorted(names):
         missing = [product for product, worlds in health.worlds.items() if world not in worlds]
-        found = f"built for {', '.join(product for product in health.worlds if product not in missing)}"
+        detail = f"built for {', '.join(product for product in health.worlds if product not in missing)}"
         yield Diagnosis(
             f"world {world}",
-            well=not missing,
-            found=found if not missing else f"{found}; missing for {', '.join(missing)}",
+            ok=not missing,
+            detail=detail if not missing else f"{detail}; missing for {', '.join(missing)}",
             remedy="make worlds",
         )
     if not names:
-        yield Diagnosis("worlds", well=False, found="none was built", remedy="make worlds")
+        yield Diagnosis("worlds", ok=False, detail="no world is built", remedy="make worlds")
 
 
-def _episode(connection: Connection, health: Health) -> Iterator[Diagnosis]:
-    """A free play, twice: clocks must start together, and the same call must answer with the same bytes."""
+def _check_episode(connection: Connection, health: Health) -> Iterator[Diagnosis]:
+    """Plays a free play twice: the clocks must agree, and the same calls must get the same bytes."""
     world = next(iter(sorted({world for worlds in health.worlds.values() for world in worlds})), "standard")
     try:
-        recorded, lagging = _short_play(connection, OpenRequest(task=None, world=world))
+        trajectory, lagging = _play_briefly(connection, OpenRequest(task=None, world=world))
         yield Diagnosis(
             "clocks",
-            well=not lagging,
-            found="all products agree with control" if not lagging else f"{', '.join(lagging)} differ from control",
-            remedy="restart the stack: its parts were started from different worlds",
+            ok=not lagging,
+            detail="all products agree with control" if not lagging else f"{', '.join(lagging)} differ from control",
+            remedy="restart the stack: its parts started from different worlds",
         )
-        proof = verify(recorded, connection)
-        yield _determinism(proof.difference)
+        yield _check_determinism(verify(trajectory, connection).difference)
     except DayshiftError as error:
-        yield Diagnosis("episode", well=False, found=str(error), remedy="read the stack's log")
+        yield Diagnosis("episode", ok=False, detail=str(error), remedy="read the stack's log")
 
 
-def _short_play(connection: Connection, request: OpenRequest) -> tuple[Trajectory, list[str]]:
+def _play_briefly(connection: Connection, request: OpenRequest) -> tuple[Trajectory, list[str]]:
     with Episode.open(request, connection=connection) as episode:
         lagging = []
-        for product in episode.dialogue.opened.products:
-            started = episode.clock
-            call = _harmless(episode, product)
-            if call is not None and episode.step(call).clock[:16] != started[:16]:
+        for product in episode.protocol.opened.products:
+            clock = episode.clock
+            call = _find_read(episode, product)
+            if call is not None and episode.step(call).clock[:16] != clock[:16]:
                 lagging.append(product)
         return episode.trajectory(), lagging
 
 
-def _harmless(episode: Episode, product: str) -> Call | None:
-    """The first read of this product that needs no argument."""
+def _find_read(episode: Episode, product: str) -> Call | None:
+    """Returns the first read of this product that needs no argument."""
     for operation in episode.operations.values():
-        needs_nothing = not any(argument.required for argument in operation.arguments)
-        if operation.product == product and operation.method == "GET" and needs_nothing:
+        takes_no_arguments = not any(argument.required for argument in operation.arguments)
+        if operation.product == product and operation.method == "GET" and takes_no_arguments:
             return Call(operation.name)
     return None
 
 
-def _determinism(difference: Difference | None) -> Diagnosis:
-    found = "two free plays answered with the same bytes" if difference is None else str(difference)
+def _check_determinism(difference: Difference | None) -> Diagnosis:
+    detail = "two free plays answered with the same bytes" if difference is None else str(difference)
     return Diagnosis(
-        "determinism", well=difference is None, found=found, remedy="report this: it is a bug of the stack"
+        "determinism", ok=difference is None, detail=detail, remedy="report this: it is a bug of the stack"
     )

@@ -1,63 +1,77 @@
-"""Episode and AsyncEpisode: one attempt at a task, driven by hand."""
+"""Episode and AsyncEpisode: one attempt at a task, without Gymnasium."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from dayshift.calls import WAIT, Call, call
 from dayshift.connection import AsyncConnection, Connection
-from dayshift.dialogue import Dialogue
+from dayshift.episode_protocol import EpisodeProtocol
 from dayshift.errors import HarnessFault
-from dayshift.exchange import Exchange
 from dayshift.operations import Catalogue
+from dayshift.step import Step
 from dayshift.trajectory import Trajectory
-from dayshift.wire import OpenRequest, Verdict
+from dayshift.wire import OpenRequest, ProductAccess, Split, Verdict
 
 
-class _Attempt:
-    """What both kinds of episode know without asking anybody."""
+class EpisodeOptions(TypedDict, total=False):
+    """The options of an episode besides its task and seed; `OpenRequest` holds their defaults."""
 
-    def __init__(self, dialogue: Dialogue) -> None:
-        self.dialogue = dialogue
+    split: Split
+    world: str
+    faults: str
+    menu: bool
+
+
+class _EpisodeState:
+    """The properties of an episode that need no request."""
+
+    def __init__(self, protocol: EpisodeProtocol) -> None:
+        self.protocol = protocol
 
     @property
     def id(self) -> str:
-        return self.dialogue.opened.episode_id
+        return self.protocol.opened.episode_id
 
     @property
     def brief(self) -> str:
-        return self.dialogue.opened.brief
+        return self.protocol.opened.brief
+
+    @property
+    def products(self) -> Mapping[str, ProductAccess]:
+        """The URL and the credential of each product, for a vendor's own SDK."""
+        return self.protocol.opened.products
 
     @property
     def operations(self) -> Catalogue:
-        return self.dialogue.operations
+        return self.protocol.operations
 
     @property
     def clock(self) -> str:
-        return self.dialogue.clock
+        return self.protocol.clock
 
     @property
     def steps_left(self) -> int | None:
-        return self.dialogue.steps_left
+        return self.protocol.steps_left
 
     @property
-    def exchanges(self) -> Sequence[Exchange]:
-        return self.dialogue.exchanges
+    def steps(self) -> Sequence[Step]:
+        return self.protocol.steps
 
     @property
     def verdict(self) -> Verdict | None:
-        return self.dialogue.verdict
+        return self.protocol.verdict
 
     @property
     def over(self) -> bool:
-        return self.dialogue.over
+        return self.protocol.over
 
     def trajectory(self, policy_version: str | None = None) -> Trajectory:
-        return Trajectory.of(self.dialogue, policy_version)
+        return Trajectory.of(self.protocol, policy_version)
 
 
-class Episode(_Attempt):
+class Episode(_EpisodeState):
     """One attempt at a task.
 
     with Episode.open("crm/correct-contact", seed=7) as episode:
@@ -65,8 +79,8 @@ class Episode(_Attempt):
         verdict = episode.submit()
     """
 
-    def __init__(self, dialogue: Dialogue, connection: Connection, *, owns_connection: bool = False) -> None:
-        super().__init__(dialogue)
+    def __init__(self, protocol: EpisodeProtocol, connection: Connection, *, owns_connection: bool = False) -> None:
+        super().__init__(protocol)
         self._connection = connection
         self._owns_connection = owns_connection
 
@@ -78,36 +92,36 @@ class Episode(_Attempt):
         seed: int = 0,
         connection: Connection | None = None,
         retries: int = 0,
-        **options: Any,
+        **options: Unpack[EpisodeOptions],
     ) -> Self:
-        wired = connection or Connection()
+        session = connection or Connection()
         request = task if isinstance(task, OpenRequest) else OpenRequest(task=task, seed=seed, **options)
         try:
-            dialogue = wired.run(Dialogue.open(wired.address.control, request, retries))
+            protocol = session.run(EpisodeProtocol.open(session.address.control, request, retries))
         except BaseException:
             if connection is None:
-                wired.close()
+                session.close()
             raise
-        return cls(dialogue, wired, owns_connection=connection is None)
+        return cls(protocol, session, owns_connection=connection is None)
 
-    def step(self, operation: str | Call, /, **arguments: Any) -> Exchange:
-        """One call; a call that does not exist raises, and nothing is sent."""
-        return self._connection.run(self.dialogue.step(_as_call(operation, arguments)))
+    def step(self, operation: str | Call, /, **arguments: Any) -> Step:
+        """Makes one call; a malformed call raises, and the client sends nothing."""
+        return self._connection.run(self.protocol.step(_to_call(operation, arguments)))
 
-    def act(self, action: object, by: str = "") -> Exchange:
-        """One call as a policy gives it; one that cannot be written becomes an answer that says so."""
-        return self._connection.run(self.dialogue.act(action, by))
+    def act(self, action: object, by: str = "") -> Step:
+        """Makes the call of a policy's action; a malformed action becomes a step with status 0 that says why."""
+        return self._connection.run(self.protocol.act(action, by))
 
-    def wait(self, hours: float) -> Exchange:
+    def wait(self, hours: float) -> Step:
         return self.step(WAIT, hours=hours)
 
     def submit(self, answer: Any = None) -> Verdict:
-        return self._connection.run(self.dialogue.submit(answer))
+        return self._connection.run(self.protocol.submit(answer))
 
     def close(self) -> None:
-        """Gives the episode back; a stack that is gone has done so already."""
+        """Closes the episode; a stack that no longer answers needs no close."""
         with suppress(HarnessFault):
-            self._connection.run(self.dialogue.close())
+            self._connection.run(self.protocol.close())
         if self._owns_connection:
             self._connection.close()
 
@@ -120,11 +134,13 @@ class Episode(_Attempt):
         self.close()
 
 
-class AsyncEpisode(_Attempt):
-    """One attempt at a task among hundreds that share a connection pool."""
+class AsyncEpisode(_EpisodeState):
+    """One attempt at a task; hundreds of them can share one connection pool."""
 
-    def __init__(self, dialogue: Dialogue, connection: AsyncConnection, *, owns_connection: bool = False) -> None:
-        super().__init__(dialogue)
+    def __init__(
+        self, protocol: EpisodeProtocol, connection: AsyncConnection, *, owns_connection: bool = False
+    ) -> None:
+        super().__init__(protocol)
         self._connection = connection
         self._owns_connection = owns_connection
 
@@ -136,33 +152,33 @@ class AsyncEpisode(_Attempt):
         seed: int = 0,
         connection: AsyncConnection | None = None,
         retries: int = 0,
-        **options: Any,
+        **options: Unpack[EpisodeOptions],
     ) -> Self:
-        wired = connection or AsyncConnection()
+        session = connection or AsyncConnection()
         request = task if isinstance(task, OpenRequest) else OpenRequest(task=task, seed=seed, **options)
         try:
-            dialogue = await wired.run(Dialogue.open(wired.address.control, request, retries))
+            protocol = await session.run(EpisodeProtocol.open(session.address.control, request, retries))
         except BaseException:
             if connection is None:
-                await wired.close()
+                await session.close()
             raise
-        return cls(dialogue, wired, owns_connection=connection is None)
+        return cls(protocol, session, owns_connection=connection is None)
 
-    async def step(self, operation: str | Call, /, **arguments: Any) -> Exchange:
-        return await self._connection.run(self.dialogue.step(_as_call(operation, arguments)))
+    async def step(self, operation: str | Call, /, **arguments: Any) -> Step:
+        return await self._connection.run(self.protocol.step(_to_call(operation, arguments)))
 
-    async def act(self, action: object) -> Exchange:
-        return await self._connection.run(self.dialogue.act(action))
+    async def act(self, action: object) -> Step:
+        return await self._connection.run(self.protocol.act(action))
 
-    async def wait(self, hours: float) -> Exchange:
+    async def wait(self, hours: float) -> Step:
         return await self.step(WAIT, hours=hours)
 
     async def submit(self, answer: Any = None) -> Verdict:
-        return await self._connection.run(self.dialogue.submit(answer))
+        return await self._connection.run(self.protocol.submit(answer))
 
     async def close(self) -> None:
         with suppress(HarnessFault):
-            await self._connection.run(self.dialogue.close())
+            await self._connection.run(self.protocol.close())
         if self._owns_connection:
             await self._connection.close()
 
@@ -175,5 +191,5 @@ class AsyncEpisode(_Attempt):
         await self.close()
 
 
-def _as_call(operation: str | Call, arguments: dict[str, Any]) -> Call:
+def _to_call(operation: str | Call, arguments: dict[str, Any]) -> Call:
     return operation if isinstance(operation, Call) else call(operation, **arguments)

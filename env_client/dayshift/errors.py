@@ -1,24 +1,24 @@
-"""What can go wrong, and whose doing it is.
+"""The exceptions of this package, and who is to blame for each.
 
 DayshiftError
-├── Misuse                 the caller asked for what does not exist; nothing happened
+├── UsageError             the caller asked for something that does not exist; nothing happened
 │   ├── UnknownOperation     no product offers an operation of that name
-│   ├── BadArguments         the arguments cannot be written as that operation's request
-│   ├── EpisodeOver          the episode has its verdict, was closed, or has no steps left
+│   ├── BadArguments         the arguments cannot be encoded as that operation's request
+│   ├── EpisodeOver          the episode has its verdict, is closed, or has no steps left
 │   ├── NoMenu               the task offers no candidate calls
 │   ├── ControlRefused       control declined: no such task or world, a wrong token, a bad option
 │   └── MissingExtra         an optional library is not installed
 ├── Refusal                the product declined: an ordinary answer, raised only by `raise_for_refusal`
-└── HarnessFault           the house broke: the episode is unscored, never rewarded
-    ├── Unreachable          nobody answered, or the connection was cut
-    ├── StepTimeout          no answer in time
-    ├── StaleRead            an answer older than one already seen
+└── HarnessFault           the environment failed: the episode is unscored and has no reward
+    ├── Unreachable          there is no server, or the connection was cut
+    ├── StepTimeout          no answer came in time
+    ├── StaleRead            an answer is older than an earlier one
     ├── EpisodeLost          a product no longer knows the episode
-    ├── ServiceBroke         a 5xx that no fault plan explains
+    ├── ServiceError         a 5xx that no fault plan explains
     ├── WireMismatch         an answer that the wire does not allow
-    ├── NotNow               control asks to come back later: a product is busy or being started
+    ├── RetryLater           control asks to come back later: a product is busy or starting
     │   └── AtCapacity         too many episodes are open
-    └── Unscored             control itself says that this episode has no reward
+    └── Unscored             control itself reports that the episode has no reward
 """
 
 from typing import TYPE_CHECKING
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 
 class DayshiftError(Exception):
-    """Anything that this package raises."""
+    """The base of all exceptions of this package."""
 
 
-class Misuse(DayshiftError, ValueError):
-    """The caller asked for what does not exist; nothing happened."""
+class UsageError(DayshiftError, ValueError):
+    """The caller asked for something that does not exist; nothing happened."""
 
 
-class UnknownOperation(Misuse):
+class UnknownOperation(UsageError):
     """No product offers an operation of that name."""
 
 
-class BadArguments(Misuse):
-    """The arguments cannot be written as that operation's request."""
+class BadArguments(UsageError):
+    """The arguments cannot be encoded as that operation's request."""
 
 
-class EpisodeOver(Misuse):
-    """The episode has its verdict, or was closed; open another."""
+class EpisodeOver(UsageError):
+    """The episode has its verdict, is closed, or has no steps left; open another."""
 
 
-class NoMenu(Misuse):
+class NoMenu(UsageError):
     """The task offers no candidate calls."""
 
 
-class ControlRefused(Misuse):
+class ControlRefused(UsageError):
     """Control declined: no such task or world, a wrong token, a bad option."""
 
     def __init__(self, status: int, problem: "Problem") -> None:
@@ -60,7 +60,7 @@ class ControlRefused(Misuse):
         self.problem = problem
 
 
-class MissingExtra(Misuse, ImportError):
+class MissingExtra(UsageError, ImportError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str) -> None:
@@ -78,7 +78,7 @@ class Refusal(DayshiftError):
 
 
 class HarnessFault(DayshiftError):
-    """The house broke: the episode is unscored, never rewarded."""
+    """The environment failed: the episode is unscored and has no reward."""
 
     @property
     def kind(self) -> str:
@@ -86,15 +86,15 @@ class HarnessFault(DayshiftError):
 
 
 class Unreachable(HarnessFault):
-    """Nobody answered, or the connection was cut."""
+    """There is no server, or the connection was cut."""
 
 
 class StepTimeout(HarnessFault):
-    """No answer in time; whether the call took effect is unknown."""
+    """No answer came in time; whether the call took effect is unknown."""
 
 
 class StaleRead(HarnessFault):
-    """An answer older than one already seen."""
+    """An answer is older than an earlier one."""
 
     def __init__(self, product: str, seen: int, answered: int) -> None:
         super().__init__(f"{product} answered at revision {answered} after revision {seen} had been seen")
@@ -107,7 +107,7 @@ class EpisodeLost(HarnessFault):
     """A product no longer knows the episode: it was restarted, or the lease ran out."""
 
 
-class ServiceBroke(HarnessFault):
+class ServiceError(HarnessFault):
     """A 5xx that no fault plan explains."""
 
     def __init__(self, operation: str, status: int, body: str) -> None:
@@ -116,23 +116,23 @@ class ServiceBroke(HarnessFault):
 
 
 class WireMismatch(HarnessFault):
-    """An answer that the wire does not allow: client and stack may be of different versions."""
+    """An answer that the wire does not allow: client and stack may have different versions."""
 
 
-class NotNow(HarnessFault):
-    """Control asks to come back after `problem.retry_after` seconds: a product is busy or being started."""
+class RetryLater(HarnessFault):
+    """Control asks to come back after `problem.retry_after` seconds: a product is busy or starting."""
 
     def __init__(self, problem: "Problem") -> None:
         super().__init__(problem.message)
         self.problem = problem
 
 
-class AtCapacity(NotNow):
+class AtCapacity(RetryLater):
     """Too many episodes are open."""
 
 
 class Unscored(HarnessFault):
-    """Control itself says that this episode has no reward."""
+    """Control itself reports that the episode has no reward."""
 
     def __init__(self, verdict: "Verdict") -> None:
         super().__init__(f"the episode is unscored: {verdict.because or 'no cause was given'}")

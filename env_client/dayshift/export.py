@@ -1,84 +1,115 @@
-"""Recordings in the forms that others train from; what was quarantined or flagged stays out."""
+"""Exports recordings in the formats of other trainers; quarantined and flagged episodes stay out."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
-from dayshift.asking import orchestrator_operations
 from dayshift.calls import REPORT, SUBMIT
-from dayshift.conversation import ALONE, LEAD, SPECIALIST, Chat, exchanged, opened
-from dayshift.operations import Catalogue
-from dayshift.trajectory import Step, Trajectory, Turn
+from dayshift.chat_messages import (
+    ORCHESTRATOR_PROMPT,
+    SOLO_PROMPT,
+    SPECIALIST_PROMPT,
+    ChatMessage,
+    opening_messages,
+    tool_call_messages,
+)
+from dayshift.delegation import orchestrator_operations
+from dayshift.operations import Catalogue, OpenAiTool
+from dayshift.trajectory import RecordedStep, Trajectory, Turn
 from dayshift.wire import OpenRequest
 
 
-def trainable(
+class Grader(TypedDict):
+    """The arguments that `dayshift.grade` needs to judge an answer."""
+
+    type: Literal["dayshift.grade"]
+    open: dict[str, Any]
+    fingerprint: str
+
+
+class ExportRow(TypedDict):
+    """One line of an export: a conversation, and a grader where the conversation is a prompt."""
+
+    messages: list[ChatMessage]
+    tools: list[OpenAiTool]
+    grader: NotRequired[Grader]
+
+
+def filter_trainable(
     trajectories: Iterable[Trajectory], *, flagged: bool = False, passed: bool = False
 ) -> Iterator[Trajectory]:
-    for one in trajectories:
-        if one.scored and (flagged or not one.flagged) and (not passed or one.ending == "passed"):
-            yield one
+    """Keeps scored trajectories: flagged ones only with `flagged`, and none but passed ones with `passed`."""
+    for trajectory in trajectories:
+        is_wanted = (flagged or not trajectory.flagged) and (not passed or trajectory.ending == "passed")
+        if trajectory.scored and is_wanted:
+            yield trajectory
 
 
-def chat_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[dict[str, Any]]:
-    """Conversations with tool calls, for supervised fine-tuning: only what passed is worth imitating."""
+def build_chat_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[ExportRow]:
+    """Builds conversations with tool calls for supervised fine-tuning, from passed episodes only."""
     tools = operations.openai_tools()
-    for one in trainable(trajectories, passed=True):
-        if one.turns:
-            yield from _levels(one, operations)
+    for trajectory in filter_trainable(trajectories, passed=True):
+        if trajectory.turns:
+            yield from _build_team_rows(trajectory, operations)
         else:
-            yield {"messages": [*opened(ALONE, one.manifest.brief), *_steps(one.steps, operations)], "tools": tools}
+            messages = opening_messages(SOLO_PROMPT, trajectory.manifest.brief)
+            yield {"messages": [*messages, *_step_messages(trajectory.steps, operations)], "tools": tools}
 
 
-def reinforcement_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[dict[str, Any]]:
-    """One prompt per task and seed, with all that `dayshift.grade` needs to judge an answer to it."""
+def build_reinforcement_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[ExportRow]:
+    """Builds one prompt for each task and seed, with the arguments of `dayshift.grade` to judge an answer to it."""
     tools = operations.openai_tools()
     seen: set[OpenRequest] = set()
-    for one in trainable(trajectories, flagged=True):
-        asked = one.manifest.open
-        if asked in seen:
+    for trajectory in filter_trainable(trajectories, flagged=True):
+        manifest = trajectory.manifest
+        if manifest.open in seen:
             continue
-        seen.add(asked)
+        seen.add(manifest.open)
         yield {
-            "messages": opened(ALONE, one.manifest.brief),
+            "messages": opening_messages(SOLO_PROMPT, manifest.brief),
             "tools": tools,
-            "grader": {"type": "dayshift.grade", "open": asked.model_dump(), "fingerprint": one.manifest.fingerprint},
+            "grader": {
+                "type": "dayshift.grade",
+                "open": manifest.open.model_dump(),
+                "fingerprint": manifest.fingerprint,
+            },
         }
 
 
-def write_rows(rows: Iterable[dict[str, Any]], path: str | Path) -> int:
-    written = 0
+def write_rows(rows: Iterable[ExportRow], path: str | Path) -> int:
+    """Writes JSON Lines and returns their number."""
+    count = 0
     with Path(path).open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            written += 1
-    return written
+            count += 1
+    return count
 
 
-def _levels(trajectory: Trajectory, operations: Catalogue) -> Iterator[dict[str, Any]]:
-    """Of a team: what the orchestrator saw and did, then each order as the specialist saw it."""
+def _build_team_rows(trajectory: Trajectory, operations: Catalogue) -> Iterator[ExportRow]:
+    """Builds the orchestrator's conversation, then one for each delegation that a specialist reported on."""
     own = orchestrator_operations(trajectory.manifest.products)
-    messages = opened(LEAD, trajectory.manifest.brief)
+    messages = opening_messages(ORCHESTRATOR_PROMPT, trajectory.manifest.brief)
     for turn in trajectory.turns:
-        messages += exchanged(turn.number, turn.operation, turn.arguments, turn.answer or "submitted", own)
+        messages += tool_call_messages(turn.number, turn.operation, turn.arguments, turn.answer or "submitted", own)
     yield {"messages": messages, "tools": own.openai_tools()}
     for turn in trajectory.turns:
         if turn.ended == "reported":
-            yield _order(trajectory, turn, operations.of_product(turn.asked))
+            yield _build_specialist_row(trajectory, turn, operations.of_product(turn.asked))
 
 
-def _order(trajectory: Trajectory, turn: Turn, operations: Catalogue) -> dict[str, Any]:
-    messages = opened(SPECIALIST, str(turn.arguments["request"]))
-    messages += _steps(trajectory.steps[turn.first - 1 : turn.last], operations)
+def _build_specialist_row(trajectory: Trajectory, turn: Turn, operations: Catalogue) -> ExportRow:
+    messages = opening_messages(SPECIALIST_PROMPT, str(turn.arguments["request"]))
+    messages += _step_messages(trajectory.steps[turn.first - 1 : turn.last], operations)
     report = {"text": json.loads(turn.answer)["report"]}
-    messages += exchanged(turn.last + 1, REPORT, report, "reported", operations)
+    messages += tool_call_messages(turn.last + 1, REPORT, report, "reported", operations)
     return {"messages": messages, "tools": operations.openai_tools()}
 
 
-def _steps(steps: Sequence[Step], operations: Catalogue) -> Chat:
-    said: Chat = []
+def _step_messages(steps: Sequence[RecordedStep], operations: Catalogue) -> list[ChatMessage]:
+    messages: list[ChatMessage] = []
     for step in steps:
         answer = "submitted" if step.operation == SUBMIT else f"{step.status}\n{step.answer}"
-        said += exchanged(step.number, step.operation, step.arguments, answer, operations)
-    return said
+        messages += tool_call_messages(step.number, step.operation, step.arguments, answer, operations)
+    return messages

@@ -1,4 +1,4 @@
-"""Recordings as a Minari dataset."""
+"""Exports recordings as a Minari dataset."""
 
 import json
 from collections.abc import Iterable
@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from dayshift.env import Observation, observe
-from dayshift.errors import MissingExtra, Misuse
-from dayshift.exchange import Exchange
-from dayshift.export import trainable
+from dayshift.env import Observation, build_observation
+from dayshift.errors import MissingExtra, UsageError
+from dayshift.export import filter_trainable
 from dayshift.operations import Catalogue
-from dayshift.spaces import LONGEST_BODY, CallSpace, observation_space
-from dayshift.trajectory import Step, Trajectory
+from dayshift.spaces import MAX_BODY_CHARS, CallSpace, observation_space
+from dayshift.step import Step
+from dayshift.trajectory import RecordedStep, Trajectory
 
 
 def export_minari(trajectories: Iterable[Trajectory], operations: Catalogue, dataset_id: str) -> Any:
-    """Scored, unflagged episodes as a local dataset, to be loaded with `minari.load_dataset(dataset_id)`."""
-    minari, buffer = _minari()
-    episodes = [_buffer(buffer, one, operations) for one in trainable(trajectories) if _is_callable(one, operations)]
+    """Writes scored, unflagged episodes as a local dataset for `minari.load_dataset(dataset_id)`."""
+    minari, buffer_class = _import_minari()
+    episodes = [
+        _build_buffer(buffer_class, trajectory, operations)
+        for trajectory in filter_trainable(trajectories)
+        if _is_encodable(trajectory, operations)
+    ]
     if not episodes:
-        raise Misuse("there is no scored episode to export")
+        raise UsageError("there is no scored episode to export")
     return minari.create_dataset_from_buffers(
         dataset_id,
         episodes,
@@ -31,47 +35,47 @@ def export_minari(trajectories: Iterable[Trajectory], operations: Catalogue, dat
     )
 
 
-def _is_callable(trajectory: Trajectory, operations: Catalogue) -> bool:
-    """An operation that nobody offers has no place in a Discrete space."""
+def _is_encodable(trajectory: Trajectory, operations: Catalogue) -> bool:
+    """An operation that no product offers is not a member of the Discrete space."""
     return all(step.operation in operations for step in trajectory.steps)
 
 
-def _buffer(kind: Any, trajectory: Trajectory, operations: Catalogue) -> Any:
+def _build_buffer(buffer_class: Any, trajectory: Trajectory, operations: Catalogue) -> Any:
     steps = trajectory.steps
     rewards = [0.0] * (len(steps) - 1) + [trajectory.reward]
     budget = trajectory.manifest.budget
-    spent = budget is not None and len(steps) > budget.steps
+    budget_spent = budget is not None and len(steps) > budget.steps
     last = [False] * (len(steps) - 1)
-    return kind(
+    return buffer_class(
         seed=trajectory.manifest.open.seed,
-        observations=_stacked(_observations(trajectory)),
+        observations=_stack(_build_observations(trajectory)),
         actions={
             "operation": [np.int64(operations.index(step.operation)) for step in steps],
             "arguments": [json.dumps(step.arguments) for step in steps],
         },
         rewards=rewards,
-        terminations=[*last, not spent],
-        truncations=[*last, spent],
+        terminations=[*last, not budget_spent],
+        truncations=[*last, budget_spent],
     )
 
 
-def _observations(trajectory: Trajectory) -> list[Observation]:
+def _build_observations(trajectory: Trajectory) -> list[Observation]:
     manifest = trajectory.manifest
     total = None if manifest.budget is None else manifest.budget.steps
-    first = observe(manifest.brief, None, manifest.clock, total, LONGEST_BODY)
+    first = build_observation(manifest.brief, None, manifest.clock, total, MAX_BODY_CHARS)
     later = [
-        observe(manifest.brief, _exchange(step), step.clock, _left(total, step.number), LONGEST_BODY)
+        build_observation(manifest.brief, _to_step(step), step.clock, _steps_left(total, step.number), MAX_BODY_CHARS)
         for step in trajectory.steps
     ]
     return [first, *later]
 
 
-def _left(total: int | None, used: int) -> int | None:
+def _steps_left(total: int | None, used: int) -> int | None:
     return None if total is None else max(0, total - used)
 
 
-def _exchange(step: Step) -> Exchange:
-    return Exchange(
+def _to_step(step: RecordedStep) -> Step:
+    return Step(
         number=step.number,
         call=step.call,
         product=step.product,
@@ -88,14 +92,14 @@ def _exchange(step: Step) -> Exchange:
     )
 
 
-def _stacked(observations: list[Observation]) -> dict[str, list[Any]]:
-    return {key: [dict(one)[key] for one in observations] for key in Observation.__annotations__}
+def _stack(observations: list[Observation]) -> dict[str, list[Any]]:
+    return {key: [dict(observation)[key] for observation in observations] for key in Observation.__annotations__}
 
 
-def _minari() -> tuple[Any, Any]:
+def _import_minari() -> tuple[Any, Any]:
     try:
-        import minari  # late: an extra
-        from minari.data_collector import EpisodeBuffer  # late: an extra
+        import minari  # an extra
+        from minari.data_collector import EpisodeBuffer  # an extra
     except ImportError as error:
         raise MissingExtra("minari", "minari") from error
     return minari, EpisodeBuffer

@@ -1,21 +1,21 @@
-"""Reads a product's OpenAPI document into operations."""
+"""Reads the operations of a product from its OpenAPI document."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dayshift.errors import WireMismatch
-from dayshift.operations import Argument, BodyForm, JsonSchema, Operation, Place
+from dayshift.operations import Argument, ArgumentLocation, BodyEncoding, JsonSchema, Operation
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _COMPONENTS = "#/components/schemas/"
-_BODY_FORMS = {
-    "application/json": BodyForm.JSON,
-    "application/x-www-form-urlencoded": BodyForm.URLENCODED,
-    "multipart/form-data": BodyForm.MULTIPART,
+_BODY_ENCODINGS = {
+    "application/json": BodyEncoding.JSON,
+    "application/x-www-form-urlencoded": BodyEncoding.URLENCODED,
+    "multipart/form-data": BodyEncoding.MULTIPART,
 }
-# Headers that the client writes itself.
-_OWN_HEADERS = frozenset({"authorization", "idempotency-key", "content-type", "accept", "x-api-key"})
+# The client sets these headers itself.
+_CLIENT_HEADERS = frozenset({"authorization", "idempotency-key", "content-type", "accept", "x-api-key"})
 
 
 def read_operations(product: str, document: Mapping[str, Any]) -> list[Operation]:
@@ -23,13 +23,13 @@ def read_operations(product: str, document: Mapping[str, Any]) -> list[Operation
         raise WireMismatch(f"{product} serves no OpenAPI document")
     components = document.get("components", {}).get("schemas", {})
     return [
-        _read(product, method, path, described, shared, components)
-        for path, method, described, shared in _routes(document["paths"])
+        _read_operation(product, method, path, definition, shared, components)
+        for path, method, definition, shared in _iterate_routes(document["paths"])
     ]
 
 
 def credential_headers(document: Mapping[str, Any], credential: str) -> dict[str, str]:
-    """How this product wants to be shown a credential; Bearer unless it says otherwise."""
+    """Returns the headers that carry the credential to this product; Bearer unless its document says otherwise."""
     schemes = document.get("components", {}).get("securitySchemes", {}).values()
     if any(scheme.get("scheme") == "bearer" for scheme in schemes):
         return {"authorization": f"Bearer {credential}"}
@@ -39,122 +39,125 @@ def credential_headers(document: Mapping[str, Any], credential: str) -> dict[str
     return {"authorization": f"Bearer {credential}"}
 
 
-def _routes(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], list[Any]]]:
+def _iterate_routes(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], list[Any]]]:
     for path, item in paths.items():
         for method in _METHODS:
             if method in item:
                 yield path, method, item[method], item.get("parameters", [])
 
 
-def _read(
-    product: str, method: str, path: str, described: Mapping[str, Any], shared: list[Any], components: JsonSchema
+def _read_operation(
+    product: str, method: str, path: str, definition: Mapping[str, Any], shared: list[Any], components: JsonSchema
 ) -> Operation:
     parameters = [
-        _parameter(one)
-        for one in (*shared, *described.get("parameters", ()))
-        if one["in"] != "cookie" and one["name"].lower() not in _OWN_HEADERS
+        _read_parameter(parameter)
+        for parameter in (*shared, *definition.get("parameters", ()))
+        if parameter["in"] != "cookie" and parameter["name"].lower() not in _CLIENT_HEADERS
     ]
-    body, fields = _body(described.get("requestBody"), {one.name for one in parameters}, components)
+    body, fields = _read_body(definition.get("requestBody"), {argument.name for argument in parameters}, components)
     arguments = (*parameters, *fields)
     return Operation(
-        name=described.get("operationId") or _derived_name(product, method, path),
+        name=definition.get("operationId") or _derive_name(product, method, path),
         product=product,
         method=method.upper(),
         path=path,
-        description=described.get("description") or described.get("summary") or "",
+        description=definition.get("description") or definition.get("summary") or "",
         arguments=arguments,
         body=body,
-        schema=_schema(arguments, components),
+        schema=_build_schema(arguments, components),
     )
 
 
-def _derived_name(product: str, method: str, path: str) -> str:
+def _derive_name(product: str, method: str, path: str) -> str:
     return f"{product}.{method}.{re.sub(r'[^a-zA-Z0-9]+', '_', path).strip('_')}"
 
 
-def _parameter(described: Mapping[str, Any]) -> Argument:
-    schema = dict(described.get("schema", {}))
-    if described.get("description"):
-        schema.setdefault("description", described["description"])
-    required = bool(described.get("required")) or described["in"] == "path"
-    return Argument(described["name"], Place(described["in"]), required, schema)
+def _read_parameter(definition: Mapping[str, Any]) -> Argument:
+    schema = dict(definition.get("schema", {}))
+    if definition.get("description"):
+        schema.setdefault("description", definition["description"])
+    required = bool(definition.get("required")) or definition["in"] == "path"
+    return Argument(definition["name"], ArgumentLocation(definition["in"]), required, schema)
 
 
-def _body(
-    described: Mapping[str, Any] | None, taken: set[str], components: JsonSchema
-) -> tuple[BodyForm, list[Argument]]:
-    if not described:
-        return BodyForm.NONE, []
-    form, schema = _content(described.get("content", {}))
-    fields = _fields(schema, components)
-    required = bool(described.get("required"))
-    if form is BodyForm.JSON and (fields is None or taken & {one.name for one in fields}):
-        return BodyForm.WHOLE_JSON, [Argument("body", Place.BODY, required, schema)]
-    return form, fields or []
+def _read_body(
+    definition: Mapping[str, Any] | None, taken: set[str], components: JsonSchema
+) -> tuple[BodyEncoding, list[Argument]]:
+    if not definition:
+        return BodyEncoding.NONE, []
+    encoding, schema = _read_content(definition.get("content", {}))
+    fields = _read_fields(schema, components)
+    required = bool(definition.get("required"))
+    if encoding is BodyEncoding.JSON and (fields is None or taken & {field.name for field in fields}):
+        return BodyEncoding.WHOLE_JSON, [Argument("body", ArgumentLocation.BODY, required, schema)]
+    return encoding, fields or []
 
 
-def _content(content: Mapping[str, Any]) -> tuple[BodyForm, JsonSchema]:
-    for kind, described in content.items():
-        if (form := _BODY_FORMS.get(kind.partition(";")[0])) is not None:
-            return form, described.get("schema", {})
-    raise WireMismatch(f"no body form is known for {', '.join(content) or 'an empty body'}")
+def _read_content(content: Mapping[str, Any]) -> tuple[BodyEncoding, JsonSchema]:
+    for media_type, definition in content.items():
+        if (encoding := _BODY_ENCODINGS.get(media_type.partition(";")[0])) is not None:
+            return encoding, definition.get("schema", {})
+    raise WireMismatch(f"no body encoding is known for {', '.join(content) or 'an empty body'}")
 
 
-def _fields(schema: JsonSchema, components: JsonSchema) -> list[Argument] | None:
-    """The body's fields as arguments, or None where the body is not a plain object of named fields."""
-    plain = _resolved(schema, components)
-    if not plain.get("properties") or any(union in plain for union in ("anyOf", "oneOf", "allOf")):
+def _read_fields(schema: JsonSchema, components: JsonSchema) -> list[Argument] | None:
+    """Returns the body's fields as arguments, or None where the body is not a plain object of named fields."""
+    body = _resolve(schema, components)
+    if not body.get("properties") or any(union in body for union in ("anyOf", "oneOf", "allOf")):
         return None
-    required = plain.get("required", [])
-    return [Argument(name, Place.BODY, name in required, described) for name, described in plain["properties"].items()]
+    required = body.get("required", [])
+    return [
+        Argument(name, ArgumentLocation.BODY, name in required, definition)
+        for name, definition in body["properties"].items()
+    ]
 
 
-def _resolved(schema: JsonSchema, components: JsonSchema) -> JsonSchema:
+def _resolve(schema: JsonSchema, components: JsonSchema) -> JsonSchema:
     while "$ref" in schema:
         schema = components[schema["$ref"].removeprefix(_COMPONENTS)]
     return schema
 
 
-def _schema(arguments: tuple[Argument, ...], components: JsonSchema) -> JsonSchema:
-    """One self-contained object schema: what it refers to travels along under `$defs`."""
+def _build_schema(arguments: tuple[Argument, ...], components: JsonSchema) -> JsonSchema:
+    """Builds one self-contained object schema; the components that it refers to are under `$defs`."""
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {one.name: _relocated(one.schema) for one in arguments},
-        "required": [one.name for one in arguments if one.required],
+        "properties": {argument.name: _move_references(argument.schema) for argument in arguments},
+        "required": [argument.name for argument in arguments if argument.required],
         "additionalProperties": False,
     }
-    reached = _reached(schema["properties"], components)
-    if reached:
-        schema["$defs"] = {name: _relocated(components[name]) for name in sorted(reached)}
+    names = _collect_components(schema["properties"], components)
+    if names:
+        schema["$defs"] = {name: _move_references(components[name]) for name in sorted(names)}
     return schema
 
 
-def _relocated(schema: Any) -> Any:
+def _move_references(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         return {
-            key: value.replace(_COMPONENTS, "#/$defs/") if key == "$ref" else _relocated(value)
+            key: value.replace(_COMPONENTS, "#/$defs/") if key == "$ref" else _move_references(value)
             for key, value in schema.items()
         }
-    return [_relocated(one) for one in schema] if isinstance(schema, list) else schema
+    return [_move_references(item) for item in schema] if isinstance(schema, list) else schema
 
 
-def _reached(schema: Any, components: JsonSchema) -> set[str]:
-    reached: set[str] = set()
-    waiting = list(_references(schema))
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += _references(_relocated(components[name]))
-    return reached
+def _collect_components(schema: Any, components: JsonSchema) -> set[str]:
+    names: set[str] = set()
+    queue = list(_find_references(schema))
+    while queue:
+        name = queue.pop()
+        if name not in names:
+            names.add(name)
+            queue += _find_references(_move_references(components[name]))
+    return names
 
 
-def _references(schema: Any) -> Iterator[str]:
+def _find_references(schema: Any) -> Iterator[str]:
     if isinstance(schema, Mapping):
         if isinstance(schema.get("$ref"), str):
             yield schema["$ref"].rpartition("/")[2]
         for value in schema.values():
-            yield from _references(value)
+            yield from _find_references(value)
     elif isinstance(schema, list):
         for value in schema:
-            yield from _references(value)
+            yield from _find_references(value)

@@ -1,4 +1,4 @@
-"""Operation and Catalogue: what an agent can do, read from the products themselves."""
+"""Operation and Catalogue: the calls that an agent can make, read from the products' OpenAPI documents."""
 
 import hashlib
 import json
@@ -7,26 +7,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from dayshift.calls import REPORT, SUBMIT, WAIT
 from dayshift.errors import UnknownOperation
 
 JsonSchema = Mapping[str, Any]
 
-_LONGEST_TOOL_NAME = 64
+_MAX_TOOL_NAME_CHARS = 64
 _HARNESS = ""
 
 
-class Place(StrEnum):
+class ArgumentLocation(StrEnum):
+    """The part of the request that carries an argument: OpenAPI's `in`, and the body."""
+
     PATH = "path"
     QUERY = "query"
     HEADER = "header"
     BODY = "body"
 
 
-class BodyForm(StrEnum):
-    """How the body arguments travel."""
+class BodyEncoding(StrEnum):
+    """How the arguments of the body are encoded."""
 
     NONE = "none"
     JSON = "json"
@@ -36,19 +38,40 @@ class BodyForm(StrEnum):
     MULTIPART = "multipart"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument of an operation, wherever in the request it travels."""
+class OpenAiFunction(TypedDict):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class OpenAiTool(TypedDict):
+    """A tool definition of OpenAI's chat API."""
+
+    type: Literal["function"]
+    function: OpenAiFunction
+
+
+class AnthropicTool(TypedDict):
+    """A tool definition of Anthropic's messages API."""
 
     name: str
-    place: Place
+    description: str
+    input_schema: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of an operation."""
+
+    name: str
+    location: ArgumentLocation
     required: bool
     schema: JsonSchema
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing an agent can do, with the JSON schema of its arguments."""
+    """One call that an agent can make, with the JSON schema of its arguments."""
 
     name: str
     product: str
@@ -56,7 +79,7 @@ class Operation:
     path: str
     description: str
     arguments: tuple[Argument, ...]
-    body: BodyForm
+    body: BodyEncoding
     schema: JsonSchema
 
     @property
@@ -64,35 +87,44 @@ class Operation:
         return self.product == _HARNESS
 
     @cached_property
-    def reads_only(self) -> bool:
+    def is_read_only(self) -> bool:
         return self.method in {"GET", "HEAD"} or self.name.endswith((".search", ".batch_read"))
 
     @cached_property
-    def by_name(self) -> Mapping[str, Argument]:
+    def arguments_by_name(self) -> Mapping[str, Argument]:
         return {argument.name: argument for argument in self.arguments}
 
     @cached_property
-    def names_at(self) -> Mapping[Place, tuple[str, ...]]:
-        return {place: tuple(one.name for one in self.arguments if one.place is place) for place in Place}
+    def names_by_location(self) -> Mapping[ArgumentLocation, tuple[str, ...]]:
+        return {
+            location: tuple(argument.name for argument in self.arguments if argument.location is location)
+            for location in ArgumentLocation
+        }
 
     @cached_property
     def tool_name(self) -> str:
-        """The name in the alphabet that model providers allow; long ones end in a digest."""
-        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)
-        if len(plain) <= _LONGEST_TOOL_NAME:
-            return plain
-        return f"{plain[: _LONGEST_TOOL_NAME - 9]}_{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+        """The name in the alphabet that model providers allow; a long name ends in a digest."""
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)
+        if len(name) <= _MAX_TOOL_NAME_CHARS:
+            return name
+        return f"{name[: _MAX_TOOL_NAME_CHARS - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
-    def openai_tool(self) -> dict[str, Any]:
-        function = {"name": self.tool_name, "description": self.description, "parameters": dict(self.schema)}
-        return {"type": "function", "function": function}
+    def openai_tool(self) -> OpenAiTool:
+        return {
+            "type": "function",
+            "function": {
+                "name": self.tool_name,
+                "description": self.description,
+                "parameters": dict(self.schema),
+            },
+        }
 
-    def anthropic_tool(self) -> dict[str, Any]:
+    def anthropic_tool(self) -> AnthropicTool:
         return {"name": self.tool_name, "description": self.description, "input_schema": dict(self.schema)}
 
 
 class Catalogue(Mapping[str, Operation]):
-    """Every operation of an episode's products, then `wait` and `submit`; the order is the action space's."""
+    """The operations of an episode's products, then `wait` and `submit`, in the order of the action space."""
 
     def __init__(
         self,
@@ -100,17 +132,17 @@ class Catalogue(Mapping[str, Operation]):
         answer_schema: JsonSchema | None = None,
         closing: tuple[Operation, ...] | None = None,
     ) -> None:
-        offered = sorted(operations, key=lambda operation: operation.name)
-        last = (_wait(), _submit(answer_schema)) if closing is None else closing
-        self._by_name = {operation.name: operation for operation in (*offered, *last)}
-        self._narrowed: dict[str, Catalogue] = {}
+        product_operations = sorted(operations, key=lambda operation: operation.name)
+        last = (_wait_operation(), _submit_operation(answer_schema)) if closing is None else closing
+        self._by_name = {operation.name: operation for operation in (*product_operations, *last)}
+        self._by_product: dict[str, Catalogue] = {}
         self.names = tuple(self._by_name)
 
     def __getitem__(self, name: str) -> Operation:
-        found = self._by_name.get(name)
-        if found is None:
-            raise UnknownOperation(f"there is no operation {name!r}; {self._nearest(name)}")
-        return found
+        operation = self._by_name.get(name)
+        if operation is None:
+            raise UnknownOperation(f"there is no operation {name!r}; {self._suggest(name)}")
+        return operation
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -123,9 +155,13 @@ class Catalogue(Mapping[str, Operation]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The action space's hash: the same if and only if the same calls can be written."""
-        said = [[one.name, one.method, one.path, one.body, one.schema] for one in self.values() if one.product]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        """The hash of the action space: equal if and only if the same calls can be written."""
+        signatures = [
+            [operation.name, operation.method, operation.path, operation.body, operation.schema]
+            for operation in self.values()
+            if not operation.belongs_to_harness
+        ]
+        return hashlib.sha256(json.dumps(signatures, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def _by_tool_name(self) -> Mapping[str, Operation]:
@@ -135,58 +171,59 @@ class Catalogue(Mapping[str, Operation]):
         return self.names.index(self[name].name)
 
     def by_tool_name(self, tool_name: str) -> Operation:
-        """The operation that a model means when it names one of our tools."""
+        """Returns the operation that a model means when it names one of the tools."""
         return self._by_tool_name.get(tool_name) or self[tool_name]
 
-    def openai_tools(self) -> list[dict[str, Any]]:
+    def openai_tools(self) -> list[OpenAiTool]:
         return [operation.openai_tool() for operation in self.values()]
 
-    def anthropic_tools(self) -> list[dict[str, Any]]:
+    def anthropic_tools(self) -> list[AnthropicTool]:
         return [operation.anthropic_tool() for operation in self.values()]
 
-    def asking(self, answer_schema: JsonSchema | None) -> "Catalogue":
-        """This catalogue for a task that asks for such an answer."""
+    def with_answer_schema(self, answer_schema: JsonSchema | None) -> "Catalogue":
+        """Returns this catalogue with a `submit` that takes an answer of that schema."""
         products = [operation for operation in self.values() if not operation.belongs_to_harness]
         return self if answer_schema is None else Catalogue(products, answer_schema)
 
     def of_product(self, product: str) -> "Catalogue":
-        """What a specialist may call: one product's operations, and `report`."""
-        if product not in self._narrowed:
+        """Returns a specialist's catalogue: the operations of one product, and `report`."""
+        if product not in self._by_product:
             own = [operation for operation in self.values() if operation.product == product]
-            self._narrowed[product] = Catalogue(own, closing=(_report(),))
-        return self._narrowed[product]
+            self._by_product[product] = Catalogue(own, closing=(_report_operation(),))
+        return self._by_product[product]
 
-    def _nearest(self, name: str) -> str:
-        from difflib import get_close_matches  # late: only a mistake needs it
+    def _suggest(self, name: str) -> str:
+        from difflib import get_close_matches  # only a mistake needs it
 
-        near = get_close_matches(name, self.names, n=3, cutoff=0.4)
-        return f"did you mean {' or '.join(near)}?" if near else f"there are {len(self)}, from {self.names[0]} on"
+        matches = get_close_matches(name, self.names, n=3, cutoff=0.4)
+        return f"did you mean {' or '.join(matches)}?" if matches else f"there are {len(self)}, from {self.names[0]} on"
 
 
 def harness_operation(name: str, description: str, arguments: tuple[Argument, ...]) -> Operation:
-    """One that no product serves: it is answered by whoever runs the episode."""
+    """Builds an operation that no product serves; the harness answers it."""
     schema = {
         "type": "object",
-        "properties": {one.name: dict(one.schema) for one in arguments},
-        "required": [one.name for one in arguments if one.required],
+        "properties": {argument.name: dict(argument.schema) for argument in arguments},
+        "required": [argument.name for argument in arguments if argument.required],
         "additionalProperties": False,
     }
-    return Operation(name, _HARNESS, "POST", "", description, arguments, BodyForm.JSON, schema)
+    return Operation(name, _HARNESS, "POST", "", description, arguments, BodyEncoding.JSON, schema)
 
 
-def _report() -> Operation:
-    text = {"type": "string", "description": "What was found and what was done, for whoever asked."}
-    asked = (Argument("text", Place.BODY, required=True, schema=text),)
-    return harness_operation(REPORT, "Give the task back with a report.", asked)
+def _report_operation() -> Operation:
+    schema = {"type": "string", "description": "What was found and what was done, for whoever asked."}
+    text = Argument("text", ArgumentLocation.BODY, required=True, schema=schema)
+    return harness_operation(REPORT, "Give the task back with a report.", (text,))
 
 
-def _wait() -> Operation:
-    hours = {"type": "number", "exclusiveMinimum": 0, "maximum": 24 * 366, "description": "Hours to let pass."}
-    said = "Let working time pass, so that others can answer and scheduled things can happen."
-    return harness_operation(WAIT, said, (Argument("hours", Place.BODY, required=True, schema=hours),))
+def _wait_operation() -> Operation:
+    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 24 * 366, "description": "Hours to let pass."}
+    hours = Argument("hours", ArgumentLocation.BODY, required=True, schema=schema)
+    description = "Let working time pass, so that others can answer and scheduled things can happen."
+    return harness_operation(WAIT, description, (hours,))
 
 
-def _submit(answer_schema: JsonSchema | None) -> Operation:
-    answer: JsonSchema = answer_schema or {"description": "The answer, where the assignment asks for one."}
-    asked = (Argument("answer", Place.BODY, required=bool(answer_schema), schema=answer),)
-    return harness_operation(SUBMIT, "Declare the work done.", asked)
+def _submit_operation(answer_schema: JsonSchema | None) -> Operation:
+    schema: JsonSchema = answer_schema or {"description": "The answer, where the assignment asks for one."}
+    answer = Argument("answer", ArgumentLocation.BODY, required=bool(answer_schema), schema=schema)
+    return harness_operation(SUBMIT, "Declare the work done.", (answer,))

@@ -1,4 +1,4 @@
-"""A progress bar where somebody watches and rich is installed; silence elsewhere."""
+"""Progress: a progress bar on a terminal where rich is installed; no output elsewhere."""
 
 import sys
 from typing import Any
@@ -7,12 +7,12 @@ from dayshift.trajectory import Trajectory
 
 
 class Progress:
-    """Counts finished episodes by how they ended."""
+    """Counts finished episodes by their ending."""
 
     def __init__(self, total: int | None, *, enabled: bool | None = None) -> None:
         self.endings = {"passed": 0, "failed": 0, "quarantined": 0}
         self._rewards = 0.0
-        self._bar = _bar() if (sys.stderr.isatty() if enabled is None else enabled) else None
+        self._bar = _create_bar() if (sys.stderr.isatty() if enabled is None else enabled) else None
         if self._bar is not None:
             self._bar.start()
             self._row = self._bar.add_task("episodes", total=total, tally="")
@@ -30,15 +30,15 @@ class Progress:
     def _tally(self) -> str:
         scored = self.endings["passed"] + self.endings["failed"]
         mean = f"mean reward {self._rewards / scored:+.3f}" if scored else "no reward yet"
-        counted = ", ".join(f"{number} {ending}" for ending, number in self.endings.items())
-        return f"{counted}, {mean}"
+        counts = ", ".join(f"{number} {ending}" for ending, number in self.endings.items())
+        return f"{counts}, {mean}"
 
 
-def _bar() -> Any:
+def _create_bar() -> Any:
     try:
-        from rich.console import Console  # late: an extra
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # late: an extra
-        from rich.progress import Progress as RichProgress  # late: an extra
+        from rich.console import Console  # an extra
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # an extra
+        from rich.progress import Progress as RichProgress  # an extra
     except ImportError:
         return None
     columns = (

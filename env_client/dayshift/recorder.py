@@ -1,13 +1,13 @@
-"""Recorder: finished episodes as JSON Lines and Parquet; what has no reward is filed apart."""
+"""Recorder: writes finished episodes as JSON Lines and Parquet; those without a reward go to a file of their own."""
 
 import json
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypedDict, get_args, get_type_hints
 
 from dayshift.errors import MissingExtra
-from dayshift.trajectory import SCHEMA, Trajectory, versions
+from dayshift.trajectory import SCHEMA, RecordedStep, Trajectory, versions
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetWriter
@@ -21,13 +21,13 @@ _ROWS_PER_GROUP = 512
 
 
 class Recorder:
-    """Writes a folder: one line per episode at once, Parquet in row groups and at the end."""
+    """Writes a folder: the line of an episode at once, Parquet in row groups and at the end."""
 
     def __init__(self, folder: str | Path, *, parquet: bool = False) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files: dict[str, TextIO] = {}
-        self._tables = _Tables(self.folder) if parquet else None
+        self._tables = _ParquetTables(self.folder) if parquet else None
         self._lock = threading.Lock()
         self.recorded = 0
         self.quarantined = 0
@@ -67,113 +67,166 @@ class Recorder:
 
 def _write_manifest(folder: Path) -> None:
     path = folder / MANIFEST
-    said = {"schema": SCHEMA, "versions": versions(), "files": {"scored": SCORED, "quarantined": QUARANTINED}}
+    manifest = {"schema": SCHEMA, "versions": versions(), "files": {"scored": SCORED, "quarantined": QUARANTINED}}
     if path.exists() and json.loads(path.read_text())["schema"] != SCHEMA:
-        raise ValueError(f"{path} is of another schema; record into a new folder")
-    path.write_text(json.dumps(said, indent=2) + "\n")
+        raise ValueError(f"{path} has another schema; record into a new folder")
+    path.write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-class _Tables:
-    """Two Parquet files: episodes and steps, joined by episode_id."""
+class EpisodeRow(TypedDict):
+    """One row of episodes.parquet; nested values are JSON text."""
+
+    episode_id: str
+    task: str | None
+    split: str
+    world: str
+    faults: str
+    fingerprint: str
+    action_space: str
+    brief: str
+    outcome: str
+    verdict: str
+    policy: str | None
+    policy_version: str | None
+    turns: str
+    rewards: str
+    seed: int
+    calls: int
+    request_bytes: int
+    answer_bytes: int
+    tokens_estimated: int
+    reward: float | None
+    wall_seconds: float
+    virtual_seconds: float
+    flagged: bool
+
+
+class StepRow(TypedDict):
+    """One row of steps.parquet; the arguments are JSON text."""
+
+    episode_id: str
+    operation: str
+    arguments: str
+    product: str
+    method: str
+    target: str
+    request: str
+    answer: str
+    clock: str
+    key: str
+    fault: str | None
+    policy_version: str | None
+    actor: str
+    number: int
+    status: int
+    revision: int | None
+    milliseconds: float
+
+
+_TABLES = {EPISODES_TABLE: EpisodeRow, STEPS_TABLE: StepRow}
+
+
+class _ParquetTables:
+    """Writes two Parquet files, episodes and steps, which join on episode_id."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._writers: dict[str, ParquetWriter] = {}
-        self._rows: dict[str, list[dict[str, Any]]] = {EPISODES_TABLE: [], STEPS_TABLE: []}
-        _arrow()
+        self._episodes: list[EpisodeRow] = []
+        self._steps: list[StepRow] = []
+        _import_pyarrow()
 
     def add(self, trajectory: Trajectory) -> None:
-        self._rows[EPISODES_TABLE].append(_episode_row(trajectory))
-        self._rows[STEPS_TABLE] += _step_rows(trajectory)
-        for name, rows in self._rows.items():
-            if len(rows) >= _ROWS_PER_GROUP:
-                self._flush(name)
+        episode_id = trajectory.manifest.episode_id
+        self._episodes.append(_build_episode_row(trajectory))
+        self._steps += [_build_step_row(episode_id, step) for step in trajectory.steps]
+        if len(self._episodes) >= _ROWS_PER_GROUP:
+            self._flush(EPISODES_TABLE, self._episodes)
+        if len(self._steps) >= _ROWS_PER_GROUP:
+            self._flush(STEPS_TABLE, self._steps)
 
     def close(self) -> None:
-        for name in self._rows:
-            self._flush(name)
+        self._flush(EPISODES_TABLE, self._episodes)
+        self._flush(STEPS_TABLE, self._steps)
         for writer in self._writers.values():
             writer.close()
 
-    def _flush(self, name: str) -> None:
-        pa, pq = _arrow()
-        schema = _schemas()[name]
-        if name not in self._writers:
-            self._writers[name] = pq.ParquetWriter(self._folder / name, schema)
-        self._writers[name].write_table(pa.Table.from_pylist(self._rows[name], schema=schema))
-        self._rows[name].clear()
+    def _flush(self, table: str, rows: list[EpisodeRow] | list[StepRow]) -> None:
+        pa, pq = _import_pyarrow()
+        schema = _build_schema(table)
+        if table not in self._writers:
+            self._writers[table] = pq.ParquetWriter(self._folder / table, schema)
+        self._writers[table].write_table(pa.Table.from_pylist(rows, schema=schema))
+        rows.clear()
 
 
-def _episode_row(trajectory: Trajectory) -> dict[str, Any]:
-    manifest, verdict = trajectory.manifest, trajectory.verdict
-    assert verdict is not None, "only scored episodes reach the tables"
-    return {
-        "episode_id": manifest.episode_id,
-        "task": manifest.open.task,
-        "seed": manifest.open.seed,
-        "split": manifest.open.split,
-        "world": manifest.open.world,
-        "faults": manifest.open.faults,
-        "fingerprint": manifest.fingerprint,
-        "action_space": manifest.action_space,
-        "brief": manifest.brief,
-        "outcome": verdict.outcome,
-        "reward": verdict.reward,
-        "verdict": verdict.model_dump_json(),
-        "flagged": trajectory.flagged,
-        "policy": trajectory.policy,
-        "policy_version": trajectory.policy_version,
-        "turns": json.dumps([turn.model_dump() for turn in trajectory.turns], ensure_ascii=False),
-        "rewards": json.dumps(trajectory.rewards),
-        **trajectory.cost.model_dump(),
-    }
+def _build_episode_row(trajectory: Trajectory) -> EpisodeRow:
+    manifest, verdict, cost = trajectory.manifest, trajectory.verdict, trajectory.cost
+    assert verdict is not None, "the tables hold scored episodes only"
+    return EpisodeRow(
+        episode_id=manifest.episode_id,
+        task=manifest.open.task,
+        split=manifest.open.split,
+        world=manifest.open.world,
+        faults=manifest.open.faults,
+        fingerprint=manifest.fingerprint,
+        action_space=manifest.action_space,
+        brief=manifest.brief,
+        outcome=verdict.outcome,
+        verdict=verdict.model_dump_json(),
+        policy=trajectory.policy,
+        policy_version=trajectory.policy_version,
+        turns=json.dumps([turn.model_dump() for turn in trajectory.turns], ensure_ascii=False),
+        rewards=json.dumps(trajectory.rewards),
+        seed=manifest.open.seed,
+        calls=cost.calls,
+        request_bytes=cost.request_bytes,
+        answer_bytes=cost.answer_bytes,
+        tokens_estimated=cost.tokens_estimated,
+        reward=verdict.reward,
+        wall_seconds=cost.wall_seconds,
+        virtual_seconds=cost.virtual_seconds,
+        flagged=trajectory.flagged,
+    )
 
 
-def _step_rows(trajectory: Trajectory) -> list[dict[str, Any]]:
-    return [
-        {
-            **step.model_dump(exclude={"arguments"}),
-            "episode_id": trajectory.manifest.episode_id,
-            "arguments": json.dumps(step.arguments, ensure_ascii=False),
-        }
-        for step in trajectory.steps
-    ]
+def _build_step_row(episode_id: str, step: RecordedStep) -> StepRow:
+    return StepRow(
+        episode_id=episode_id,
+        operation=step.operation,
+        arguments=json.dumps(step.arguments, ensure_ascii=False),
+        product=step.product,
+        method=step.method,
+        target=step.target,
+        request=step.request,
+        answer=step.answer,
+        clock=step.clock,
+        key=step.key,
+        fault=step.fault,
+        policy_version=step.policy_version,
+        actor=step.actor,
+        number=step.number,
+        status=step.status,
+        revision=step.revision,
+        milliseconds=step.milliseconds,
+    )
 
 
-def _schemas() -> dict[str, Any]:
-    pa, _ = _arrow()
-    kinds = {"s": pa.string(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
-    meta = {"schema": SCHEMA}
-    return {
-        name: pa.schema([(column, kinds[kind]) for column, kind in columns.items()], metadata=meta)
-        for name, columns in _COLUMNS.items()
-    }
+def _build_schema(table: str) -> Any:
+    """Builds the Arrow schema of a table from the annotations of its row type."""
+    pa, _ = _import_pyarrow()
+    arrow_types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    columns = []
+    for column, annotation in get_type_hints(_TABLES[table]).items():
+        kind = annotation if isinstance(annotation, type) else get_args(annotation)[0]
+        columns.append((column, arrow_types[kind]))
+    return pa.schema(columns, metadata={"schema": SCHEMA})
 
 
-def _columns(**kinds: str) -> dict[str, str]:
-    return {column: kind for kind, columns in kinds.items() for column in columns.split()}
-
-
-_COLUMNS = {
-    EPISODES_TABLE: _columns(
-        s="episode_id task split world faults fingerprint action_space brief outcome verdict policy policy_version "
-        "turns rewards",
-        i="seed calls request_bytes answer_bytes tokens_estimated",
-        f="reward wall_seconds virtual_seconds",
-        b="flagged",
-    ),
-    STEPS_TABLE: _columns(
-        s="episode_id operation arguments product method target request answer clock key fault policy_version actor",
-        i="number status revision",
-        f="milliseconds",
-    ),
-}
-
-
-def _arrow() -> tuple[Any, Any]:
+def _import_pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow as pa  # late: an extra
-        import pyarrow.parquet as pq  # late: an extra
+        import pyarrow as pa  # an extra
+        import pyarrow.parquet as pq  # an extra
     except ImportError as error:
         raise MissingExtra("pyarrow", "reports") from error
     return pa, pq

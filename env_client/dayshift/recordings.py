@@ -1,21 +1,21 @@
-"""Reads what a recorder wrote."""
+"""Reads the files of a recorder."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from dayshift.errors import Misuse
+from dayshift.errors import UsageError
 from dayshift.recorder import QUARANTINED, SCORED
 from dayshift.trajectory import Trajectory
 
 
 def read(path: str | Path) -> Iterator[Trajectory]:
-    """Every trajectory of one JSON Lines file; a line torn by a crash is passed over if it is the last."""
+    """Yields the trajectories of one JSON Lines file; an incomplete last line, which a crash leaves, is skipped."""
     lines = Path(path).read_bytes().split(b"\n")
-    whole, rest = lines[:-1], lines[-1]
-    for number, line in enumerate(whole, 1):
-        yield _parsed(line, f"{path}:{number}")
+    complete, rest = lines[:-1], lines[-1]
+    for number, line in enumerate(complete, 1):
+        yield _parse(line, f"{path}:{number}")
     if rest:
         try:
             last = Trajectory.model_validate_json(rest)
@@ -25,10 +25,10 @@ def read(path: str | Path) -> Iterator[Trajectory]:
 
 
 def load(folder: str | Path, *, quarantined: bool = False, flagged: bool = True) -> Iterator[Trajectory]:
-    """The scored episodes of a folder and its subfolders; those without a reward only if asked for."""
+    """Yields the scored episodes of a folder and its subfolders, and with `quarantined` those without a reward."""
     root = Path(folder)
     if not root.exists():
-        raise Misuse(f"{root} does not exist")
+        raise UsageError(f"{root} does not exist")
     names = (SCORED, QUARANTINED) if quarantined else (SCORED,)
     for path in sorted(path for name in names for path in root.rglob(name)):
         for trajectory in read(path):
@@ -36,8 +36,8 @@ def load(folder: str | Path, *, quarantined: bool = False, flagged: bool = True)
                 yield trajectory
 
 
-def _parsed(line: bytes, where: str) -> Trajectory:
+def _parse(line: bytes, where: str) -> Trajectory:
     try:
         return Trajectory.model_validate_json(line)
     except ValidationError as error:
-        raise Misuse(f"{where} is no trajectory of this schema: {error.errors()[0]['msg']}") from error
+        raise UsageError(f"{where} is not a trajectory of this schema: {error.errors()[0]['msg']}") from error

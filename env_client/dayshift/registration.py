@@ -1,70 +1,34 @@
-"""Makes `gymnasium.make("dayshift/…")` work without importing Gymnasium, which alone costs half a second."""
+"""Registers Dayshift's environments with Gymnasium."""
 
-import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
-from types import ModuleType
+from gymnasium.envs.registration import register, registry
 
-ENVIRONMENTS = {"Crm": ("crm",), "Desk": ("desk",), "Billing": ("billing",), "Ide": ("ide",), "Office": ()}
-# Without a task these draw only families whose ids begin so; the others draw all that their products can serve.
-FAMILIES = {"Office": "office/"}
-# The two levels of a team; see dayshift.orchestrator.
-LEVELS = {"Orchestrator": "OrchestratorEnv", "Specialist": "SpecialistEnv"}
+# Trainers install the client without the services, so it cannot look for the products' packages.
+# tests/client/test_package.py fails when this tuple differs from the products of the services' catalogue.
+PRODUCTS = ("billing", "crm", "desk", "ide")
 
 
-def register_with_gymnasium() -> None:
-    """At once if Gymnasium is there, else in the moment it is imported."""
-    if "gymnasium" in sys.modules:
-        _register()
-    else:
-        sys.meta_path.insert(0, _GymnasiumWatch())
-
-
-def _register() -> None:
-    from gymnasium.envs.registration import register, registry  # late: see the module's first line
-
-    for name, products in ENVIRONMENTS.items():
+def register_environments() -> None:
+    """Registers one environment for each product, the office, and the two levels of a team."""
+    for product in PRODUCTS:
+        register_product(product)
+    # The office serves every product; without a task it draws only families that span products.
+    _register_once("dayshift/Office-v0", products=(), families="office/")
+    for name in ("Orchestrator", "Specialist"):
         if (env_id := f"dayshift/{name}-v0") not in registry:
-            register(
-                env_id,
-                entry_point="dayshift.env:DayshiftEnv",
-                vector_entry_point="dayshift.vector:DayshiftVectorEnv",
-                kwargs={"products": products, "families": FAMILIES.get(name, "")},
-            )
-    for name, kind in LEVELS.items():
-        if (env_id := f"dayshift/{name}-v0") not in registry:
-            register(env_id, entry_point=f"dayshift.orchestrator:{kind}")
+            register(env_id, entry_point=f"dayshift.orchestrator:{name}Env")
 
 
-class _GymnasiumWatch(MetaPathFinder):
-    """Stands in the import path until Gymnasium comes by, then steps aside."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        del path, target
-        if fullname != "gymnasium":
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _ThenRegister(spec.loader)
-        return spec
+def register_product(product: str) -> str:
+    """Registers `dayshift/<Product>-v0` for a product that the stack serves, and returns that id."""
+    return _register_once(f"dayshift/{product.capitalize()}-v0", products=(product,), families="")
 
 
-class _ThenRegister(Loader):
-    """Gymnasium's own loader, followed by our registration."""
-
-    def __init__(self, inner: Loader) -> None:
-        self._inner = inner
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._inner.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._inner
-        self._inner.exec_module(module)
-        _register()
+def _register_once(env_id: str, *, products: tuple[str, ...], families: str) -> str:
+    if env_id not in registry:
+        register(
+            env_id,
+            entry_point="dayshift.env:DayshiftEnv",
+            vector_entry_point="dayshift.vector:DayshiftVectorEnv",
+            kwargs={"products": products, "families": families},
+        )
+    return env_id

@@ -1,13 +1,13 @@
-"""The exchange as a reader would like it."""
+"""Rendering: openings, steps, turns and verdicts as text."""
 
 import json
 
 from dayshift.calls import Call
-from dayshift.exchange import Exchange
+from dayshift.step import Step
 from dayshift.trajectory import Turn
 from dayshift.wire import Opened, Verdict
 
-_LONGEST = 2_000
+_MAX_CHARS = 2_000
 
 
 def render_opening(opened: Opened) -> str:
@@ -15,22 +15,22 @@ def render_opening(opened: Opened) -> str:
     return f"{opened.clock}  {opened.task or 'free play'}  ({budget})\n\n{opened.brief}\n"
 
 
-def render_exchange(exchange: Exchange) -> str:
-    head = f"{exchange.number:>3}  {exchange.clock}  {exchange.call}"
-    return f"{head}\n     {_wire(exchange)}\n{_indented(pretty(exchange.text))}\n"
+def render_step(step: Step) -> str:
+    head = f"{step.number:>3}  {step.clock}  {step.call}"
+    return f"{head}\n     {_describe_exchange(step)}\n{_indent(format_json(step.text))}\n"
 
 
 def render_turn(turn: Turn) -> str:
     steps = f", steps {turn.first} to {turn.last}" if turn.last >= turn.first else ""
     head = f"{turn.number:>3}  {turn.clock}  {Call(turn.operation, turn.arguments)}"
-    return f"{head}\n     {turn.ended}{steps}\n{_indented(pretty(turn.answer))}\n"
+    return f"{head}\n     {turn.ended}{steps}\n{_indent(format_json(turn.answer))}\n"
 
 
-def _wire(exchange: Exchange) -> str:
-    if not exchange.sent:
+def _describe_exchange(step: Step) -> str:
+    if not step.sent:
         return "not sent"
-    came = "no answer" if exchange.status == 0 else str(exchange.status)
-    return f"{exchange.method} {exchange.target} → {came}" if exchange.product else f"→ {came}"
+    status = "no answer" if step.status == 0 else str(step.status)
+    return f"{step.method} {step.target} → {status}" if step.product else f"→ {status}"
 
 
 def render_verdict(verdict: Verdict) -> str:
@@ -39,18 +39,21 @@ def render_verdict(verdict: Verdict) -> str:
         mark = "✓" if finding.held else "✗"
         lines.append(f"  {mark} {finding.score:g} × {finding.weight:g}  {finding.check}: {finding.because}")
     lines += [
-        f"  ! {stray.product} {stray.table} {stray.id}: {', '.join(stray.fields)}" for stray in verdict.collateral
+        f"  ! {change.product} {change.table} {change.id}: {', '.join(change.fields)}" for change in verdict.collateral
     ]
+    is_told = verdict.collateral or not all(finding.held for finding in verdict.findings)
+    if verdict.reward is not None and verdict.because is not None and not is_told:
+        lines.append(f"  {verdict.because}")
     return "\n".join(lines) + "\n"
 
 
-def pretty(text: str) -> str:
+def format_json(text: str) -> str:
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except ValueError:
         return text
 
 
-def _indented(text: str) -> str:
-    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… {len(text) - _LONGEST} more characters"
-    return "\n".join(f"     {line}" for line in cut.splitlines())
+def _indent(text: str) -> str:
+    shown = text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}\n… {len(text) - _MAX_CHARS} more characters"
+    return "\n".join(f"     {line}" for line in shown.splitlines())

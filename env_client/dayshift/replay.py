@@ -1,4 +1,4 @@
-"""verify: a recorded episode, played again, must answer with the same bytes."""
+"""Replay: `verify` compares a recorded episode with a replay, `grade` judges calls in a fresh episode."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,15 @@ from dayshift.calls import SUBMIT, Call, parse_call
 from dayshift.connection import Connection
 from dayshift.episode import Episode
 from dayshift.errors import Unscored
-from dayshift.exchange import Exchange
-from dayshift.trajectory import Step, Trajectory, text_of
+from dayshift.trajectory import RecordedStep, Trajectory, encode_text
 from dayshift.wire import OpenRequest, Verdict
 
-_AROUND = 60
+_EXCERPT_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first thing that was not the same; step 0 is the opening."""
+    """The first value that differs; step 0 is the opening."""
 
     step: int
     what: str
@@ -29,8 +28,8 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """How a replay went: `difference` is None if every byte was the same."""
+class ReplayResult:
+    """The result of a replay; `difference` is None if every byte is the same."""
 
     episode_id: str
     steps: int
@@ -38,106 +37,121 @@ class Proof:
     difference: Difference | None
 
     @property
-    def holds(self) -> bool:
+    def identical(self) -> bool:
         return self.difference is None
 
 
-def verify(trajectory: Trajectory, connection: Connection | None = None) -> Proof:
+def verify(trajectory: Trajectory, connection: Connection | None = None) -> ReplayResult:
+    """Opens the recorded episode again, makes the recorded calls, and stops at the first difference."""
     compared = 0
     size = 0
     with Episode.open(trajectory.manifest.open, connection=connection) as episode:
-        difference = _opening_difference(trajectory, episode)
-        for step in trajectory.steps:
+        difference = _compare_opening(trajectory, episode)
+        for recorded_step in trajectory.steps:
             if difference is not None:
                 break
-            difference = _step_difference(step, episode, trajectory)
+            difference = _compare_step(recorded_step, episode, trajectory)
             compared += 1
-            size += len(step.answer_bytes)
-    return Proof(trajectory.manifest.episode_id, compared, size, difference)
+            size += len(recorded_step.answer_bytes)
+    return ReplayResult(trajectory.manifest.episode_id, compared, size, difference)
 
 
 def grade(
     request: OpenRequest | Mapping[str, Any], calls: Sequence[object], connection: Connection | None = None
 ) -> Verdict:
-    """The verdict on these calls, made in a fresh episode: the grader of exported reinforcement rows."""
-    opened = request if isinstance(request, OpenRequest) else OpenRequest.model_validate(request)
-    with Episode.open(opened, connection=connection) as episode:
-        for made in calls:
-            if episode.over or (episode.steps_left == 0 and parse_call(made).operation != SUBMIT):
+    """Returns the verdict on these calls in a fresh episode; the grader of exported reinforcement rows."""
+    open_request = request if isinstance(request, OpenRequest) else OpenRequest.model_validate(request)
+    with Episode.open(open_request, connection=connection) as episode:
+        for action in calls:
+            if episode.over or (episode.steps_left == 0 and parse_call(action).operation != SUBMIT):
                 break
-            episode.act(made)
+            episode.act(action)
         return episode.submit()
 
 
-def _opening_difference(trajectory: Trajectory, episode: Episode) -> Difference | None:
-    manifest, opened = trajectory.manifest, episode.dialogue.opened
+def _compare_opening(trajectory: Trajectory, episode: Episode) -> Difference | None:
+    manifest, opened = trajectory.manifest, episode.protocol.opened
     pairs = {
         "the fingerprint of the worlds": (manifest.fingerprint, opened.fingerprint),
         "the brief": (manifest.brief, opened.brief),
         "the clock": (manifest.clock, opened.clock),
         "the action space": (manifest.action_space, episode.operations.fingerprint),
     }
-    return _first_difference(0, pairs)
+    return _find_difference(0, pairs)
 
 
-def _step_difference(step: Step, episode: Episode, trajectory: Trajectory) -> Difference | None:
-    if step.operation == SUBMIT and step.sent:
-        return _verdict_difference(step, episode, trajectory)
-    exchange = episode.act(Call(step.operation, step.arguments) if step.sent else _as_given(step), step.actor)
+def _compare_step(recorded_step: RecordedStep, episode: Episode, trajectory: Trajectory) -> Difference | None:
+    if recorded_step.operation == SUBMIT and recorded_step.sent:
+        return _compare_verdict(recorded_step, episode, trajectory)
+    step = episode.act(
+        Call(recorded_step.operation, recorded_step.arguments)
+        if recorded_step.sent
+        else _rebuild_action(recorded_step),
+        recorded_step.actor,
+    )
     pairs = {
-        "the request": (_request(step.method, step.target, step.request), _said(exchange)),
-        "the status": (str(step.status), str(exchange.status)),
-        "the answer": (step.answer, text_of(exchange.body)),
-        "the revision": (str(step.revision), str(exchange.revision)),
-        "the clock": (step.clock, exchange.clock),
-        "the planned fault": (str(step.fault), str(exchange.fault)),
+        "the request": (
+            _describe_request(recorded_step.method, recorded_step.target, recorded_step.request),
+            _describe_request(step.method, step.target, encode_text(step.request)),
+        ),
+        "the status": (str(recorded_step.status), str(step.status)),
+        "the answer": (recorded_step.answer, encode_text(step.body)),
+        "the revision": (str(recorded_step.revision), str(step.revision)),
+        "the clock": (recorded_step.clock, step.clock),
+        "the planned fault": (str(recorded_step.fault), str(step.fault)),
     }
-    return _first_difference(step.number, pairs)
+    return _find_difference(recorded_step.number, pairs)
 
 
-def _verdict_difference(step: Step, episode: Episode, trajectory: Trajectory) -> Difference | None:
+def _compare_verdict(recorded_step: RecordedStep, episode: Episode, trajectory: Trajectory) -> Difference | None:
     recorded = trajectory.verdict
     try:
-        replayed = episode.submit(step.arguments.get("answer"))
+        replayed = episode.submit(recorded_step.arguments.get("answer"))
     except Unscored as unscored:
         replayed = unscored.verdict
-    said = "" if recorded is None else recorded.model_dump_json()
-    return _first_difference(step.number, {"the verdict": (said, replayed.model_dump_json())})
+    if recorded is not None and recorded.because is None:
+        # Recordings from before version 0.2.0 hold no reason of a judged verdict.
+        replayed = replayed.model_copy(update={"because": None})
+    recorded_json = "" if recorded is None else recorded.model_dump_json()
+    return _find_difference(recorded_step.number, {"the verdict": (recorded_json, replayed.model_dump_json())})
 
 
-class _Unreadable:
-    """An action that was no call at all, of which only its looks were kept."""
+class _UnreadableAction:
+    """An action that was not a call; the recording holds only its repr."""
 
-    def __init__(self, looks: str) -> None:
-        self._looks = looks
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def __repr__(self) -> str:
-        return self._looks
+        return self._text
 
 
-def _as_given(step: Step) -> object:
-    """A misstep as the policy gave it: arguments that were no object come back as the text they were."""
-    given = step.arguments.get("given")
-    if not step.operation and given is not None:
-        return _Unreadable(str(given))
-    return {"operation": step.operation, "arguments": given if set(step.arguments) == {"given"} else step.arguments}
+def _rebuild_action(recorded_step: RecordedStep) -> object:
+    """Rebuilds a malformed action; arguments that were not an object become the recorded text again."""
+    malformed = recorded_step.arguments.get("given")
+    if not recorded_step.operation and malformed is not None:
+        return _UnreadableAction(str(malformed))
+    return {
+        "operation": recorded_step.operation,
+        "arguments": malformed if set(recorded_step.arguments) == {"given"} else recorded_step.arguments,
+    }
 
 
-def _request(method: str, target: str, content: str) -> str:
+def _describe_request(method: str, target: str, content: str) -> str:
     return f"{method} {target} {content}"
 
 
-def _said(exchange: Exchange) -> str:
-    return _request(exchange.method, exchange.target, text_of(exchange.request))
+def _find_difference(step: int, pairs: Mapping[str, tuple[str, str]]) -> Difference | None:
+    for what, (recorded, replayed) in pairs.items():
+        if recorded != replayed:
+            return Difference(step, what, *_excerpt(recorded, replayed))
+    return None
 
 
-def _first_difference(step: int, pairs: Mapping[str, tuple[str, str]]) -> Difference | None:
-    return next((Difference(step, what, *_around(old, new)) for what, (old, new) in pairs.items() if old != new), None)
-
-
-def _around(old: str, new: str) -> tuple[str, str]:
-    """The stretch around the first character that differs."""
-    at = next((place for place, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    start = max(0, at - _AROUND)
-    before = "…" if start else ""
-    return before + old[start : at + _AROUND], before + new[start : at + _AROUND]
+def _excerpt(recorded: str, replayed: str) -> tuple[str, str]:
+    """Returns the part of both texts around the first character that differs."""
+    pairs = enumerate(zip(recorded, replayed, strict=False))
+    index = next((index for index, (a, b) in pairs if a != b), min(len(recorded), len(replayed)))
+    start, end = max(0, index - _EXCERPT_CHARS), index + _EXCERPT_CHARS
+    ellipsis = "…" if start else ""
+    return ellipsis + recorded[start:end], ellipsis + replayed[start:end]

@@ -1,19 +1,19 @@
-"""What a folder of recordings adds up to."""
+"""Report: summarises a folder of recordings."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from statistics import fmean
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dayshift.trajectory import Ending, Trajectory
-from dayshift.verdict import components, failure_class
+from dayshift.verdict_analysis import classify_failure, score_by_check
 
-# Past this share of episodes that the house broke, the numbers say more about the house than about the policy.
-FAILURE_LINE = 0.05
+# Above this share of environment failures, the numbers describe the environment more than the policy.
+FAILURE_RATE_LIMIT = 0.05
 _BINS = 20
-# Of the normal distribution, for 95 %.
+# The quantile of the normal distribution for a 95 % interval.
 _Z = 1.959964
 
 
@@ -26,8 +26,8 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One policy on one task family."""
+class TaskRow:
+    """The results of one policy on one task family."""
 
     policy: str
     task: str
@@ -39,39 +39,46 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One policy on everything that it was judged on; what is unscored says nothing about it and is left out."""
+class PolicySummary:
+    """The results of one policy on all its scored episodes."""
 
     policy: str
     families: int
     judged: int
     passed: int
-    # Where the share that passes lies, with 95 % certainty, if the episodes were drawn by chance.
-    likely: tuple[float, float]
-    # Every family weighs the same, however many episodes it had.
+    # The 95 % confidence interval of the share that passes, if the episodes are a random sample.
+    interval: tuple[float, float]
+    # The mean over families of the mean reward in each, so that every family has the same weight.
     mean_reward: float
 
     HEAD: ClassVar = ("policy", "families", "judged", "passed", "share", "95 % interval", "reward by family")
 
     def cells(self) -> tuple[str, ...]:
-        low, high = self.likely
+        low, high = self.interval
         share = f"{self.passed / self.judged:.1%}"
-        counted = (str(self.families), str(self.judged), str(self.passed))
-        return (self.policy, *counted, share, f"{low:.1%} – {high:.1%}", f"{self.mean_reward:+.3f}")
+        counts = (str(self.families), str(self.judged), str(self.passed))
+        return (self.policy, *counts, share, f"{low:.1%} – {high:.1%}", f"{self.mean_reward:+.3f}")
+
+
+class CheckScore(NamedTuple):
+    """The mean score of a check, and the number of findings that it is the mean of."""
+
+    mean: float
+    findings: int
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All that a report shows."""
+    """The content of a report."""
 
     episodes: int
     endings: dict[Ending, int]
-    standings: list[Standing]
-    rows: list[Row]
+    policies: list[PolicySummary]
+    tasks: list[TaskRow]
     rewards: Histogram
     steps: Histogram
-    components: dict[str, tuple[float, int]]
-    failures: dict[str, int]
+    checks: dict[str, CheckScore]
+    failure_classes: dict[str, int]
     flags: dict[str, int]
     harness_failures: int
     mean_reward: float | None
@@ -86,98 +93,102 @@ class Summary:
 
     @property
     def trustworthy(self) -> bool:
-        return self.failure_rate <= FAILURE_LINE
+        return self.failure_rate <= FAILURE_RATE_LIMIT
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> Summary:
-    found = list(trajectories)
-    scored = [one for one in found if one.reward is not None]
-    rewards = [one.reward for one in scored if one.reward is not None]
-    failures = Counter(failure_class(one) for one in found)
+    episodes = list(trajectories)
+    scored = [episode for episode in episodes if episode.reward is not None]
+    rewards = [episode.reward for episode in scored if episode.reward is not None]
+    lengths = [len(episode.steps) for episode in episodes]
+    failures = Counter(classify_failure(episode) for episode in episodes)
+    flags = Counter(flag.tag for episode in scored if episode.verdict for flag in episode.verdict.flags)
     return Summary(
-        episodes=len(found),
-        endings=_endings(found),
-        standings=_standings(scored),
-        rows=_rows(found),
-        rewards=histogram(rewards, -1.0, 1.0),
-        steps=histogram(
-            [float(len(one.steps)) for one in found], 0.0, max((len(one.steps) for one in found), default=1)
-        ),
-        components=_components(scored),
-        failures=dict(failures.most_common()),
-        flags=dict(Counter(flag.tag for one in scored if one.verdict for flag in one.verdict.flags).most_common()),
+        episodes=len(episodes),
+        endings=_count_endings(episodes),
+        policies=_summarise_policies(scored),
+        tasks=_summarise_tasks(episodes),
+        rewards=build_histogram(rewards, -1.0, 1.0),
+        steps=build_histogram([float(length) for length in lengths], 0.0, max(lengths, default=1)),
+        checks=_summarise_checks(scored),
+        failure_classes=dict(failures.most_common()),
+        flags=dict(flags.most_common()),
         harness_failures=sum(number for name, number in failures.items() if name.startswith("harness: ")),
         mean_reward=fmean(rewards) if rewards else None,
-        calls=sum(one.cost.calls for one in found),
-        answer_bytes=sum(one.cost.answer_bytes for one in found),
-        wall_seconds=sum(one.cost.wall_seconds for one in found),
-        versions=sorted({one.policy_version for one in found if one.policy_version}),
+        calls=sum(episode.cost.calls for episode in episodes),
+        answer_bytes=sum(episode.cost.answer_bytes for episode in episodes),
+        wall_seconds=sum(episode.cost.wall_seconds for episode in episodes),
+        versions=sorted({episode.policy_version for episode in episodes if episode.policy_version}),
     )
 
 
-def histogram(values: Sequence[float], low: float, high: float) -> Histogram:
+def build_histogram(values: Sequence[float], low: float, high: float) -> Histogram:
     high = high if high > low else low + 1
     width = (high - low) / _BINS
     counts = [0] * _BINS
     for value in values:
         counts[min(_BINS - 1, max(0, int((value - low) / width)))] += 1
-    return Histogram(tuple(low + width * place for place in range(_BINS + 1)), tuple(counts))
+    return Histogram(tuple(low + width * index for index in range(_BINS + 1)), tuple(counts))
 
 
-def _endings(found: Iterable[Trajectory]) -> dict[Ending, int]:
-    counted: dict[Ending, int] = {"passed": 0, "failed": 0, "quarantined": 0}
-    for trajectory in found:
-        counted[trajectory.ending] += 1
-    return counted
-
-
-def likely_share(passed: int, judged: int) -> tuple[float, float]:
-    """Wilson's interval: it stays between 0 and 1, and is honest about few episodes."""
+def wilson_interval(passed: int, judged: int) -> tuple[float, float]:
+    """Computes Wilson's 95 % interval of a share, which stays between 0 and 1 and holds for few episodes."""
     share, spread = passed / judged, _Z**2 / judged
     middle = (share + spread / 2) / (1 + spread)
     reach = _Z * sqrt(share * (1 - share) / judged + spread / (4 * judged)) / (1 + spread)
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
-def _standings(scored: Iterable[Trajectory]) -> list[Standing]:
-    by_policy: dict[str, dict[str, list[Trajectory]]] = defaultdict(lambda: defaultdict(list))
-    for one in scored:
-        by_policy[one.policy or "–"][one.manifest.open.task or "free play"].append(one)
-    return [_standing(policy, families) for policy, families in sorted(by_policy.items())]
+def _count_endings(episodes: Iterable[Trajectory]) -> dict[Ending, int]:
+    counts: dict[Ending, int] = {"passed": 0, "failed": 0, "quarantined": 0}
+    for episode in episodes:
+        counts[episode.ending] += 1
+    return counts
 
 
-def _standing(policy: str, families: Mapping[str, Sequence[Trajectory]]) -> Standing:
-    judged = sum(map(len, families.values()))
-    passed = sum(one.ending == "passed" for group in families.values() for one in group)
-    means = [fmean(one.reward for one in group if one.reward is not None) for group in families.values()]
-    return Standing(policy, len(families), judged, passed, likely_share(passed, judged), fmean(means))
+def _group(episodes: Iterable[Trajectory]) -> dict[tuple[str, str], list[Trajectory]]:
+    """Groups episodes by policy and task family, in the order of their names."""
+    groups: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
+    for episode in episodes:
+        groups[episode.policy or "–", episode.manifest.open.task or "free play"].append(episode)
+    return dict(sorted(groups.items()))
 
 
-def _rows(found: Iterable[Trajectory]) -> list[Row]:
-    grouped: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
-    for one in found:
-        grouped[one.policy or "–", one.manifest.open.task or "free play"].append(one)
-    return [_row(policy, task, group) for (policy, task), group in sorted(grouped.items())]
+def _summarise_policies(scored: Iterable[Trajectory]) -> list[PolicySummary]:
+    families: dict[str, list[list[Trajectory]]] = defaultdict(list)
+    for (policy, _), group in _group(scored).items():
+        families[policy].append(group)
+    return [_summarise_policy(policy, groups) for policy, groups in families.items()]
 
 
-def _row(policy: str, task: str, group: list[Trajectory]) -> Row:
-    rewards = [one.reward for one in group if one.reward is not None]
-    return Row(
+def _summarise_policy(policy: str, families: Sequence[Sequence[Trajectory]]) -> PolicySummary:
+    judged = sum(map(len, families))
+    passed = sum(episode.ending == "passed" for family in families for episode in family)
+    means = [fmean(episode.reward for episode in family if episode.reward is not None) for family in families]
+    return PolicySummary(policy, len(families), judged, passed, wilson_interval(passed, judged), fmean(means))
+
+
+def _summarise_tasks(episodes: Iterable[Trajectory]) -> list[TaskRow]:
+    return [_summarise_task(policy, task, group) for (policy, task), group in _group(episodes).items()]
+
+
+def _summarise_task(policy: str, task: str, episodes: list[Trajectory]) -> TaskRow:
+    rewards = [episode.reward for episode in episodes if episode.reward is not None]
+    return TaskRow(
         policy=policy,
         task=task,
-        episodes=len(group),
-        endings=_endings(group),
+        episodes=len(episodes),
+        endings=_count_endings(episodes),
         mean_reward=fmean(rewards) if rewards else None,
-        mean_steps=fmean(len(one.steps) for one in group),
-        mean_tokens=fmean(one.cost.tokens_estimated for one in group),
+        mean_steps=fmean(len(episode.steps) for episode in episodes),
+        mean_tokens=fmean(episode.cost.tokens_estimated for episode in episodes),
     )
 
 
-def _components(scored: Iterable[Trajectory]) -> dict[str, tuple[float, int]]:
-    """Mean score of every check, and how often it was asked."""
+def _summarise_checks(scored: Iterable[Trajectory]) -> dict[str, CheckScore]:
     scores: dict[str, list[float]] = defaultdict(list)
-    for one in scored:
-        if one.verdict is not None:
-            for name, (score, _) in components(one.verdict).items():
+    for episode in scored:
+        if episode.verdict is not None:
+            for name, score in score_by_check(episode.verdict).items():
                 scores[name].append(score)
-    return {name: (fmean(values), len(values)) for name, values in sorted(scores.items())}
+    return {name: CheckScore(fmean(values), len(values)) for name, values in sorted(scores.items())}

@@ -1,47 +1,53 @@
-"""The report for a terminal: plain text, so that it can also be piped and kept."""
+"""The report as plain text for a terminal, which can also be piped and stored."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from dayshift.report import FAILURE_LINE, Histogram, Standing, Summary
+from dayshift.report import FAILURE_RATE_LIMIT, CheckScore, Histogram, PolicySummary, Summary
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def as_text(summary: Summary) -> str:
-    standings = [one.cells() for one in summary.standings]
-    parts = [_headline(summary), *([columns(Standing.HEAD, standings)] if standings else []), _table(summary)]
+def render_text(summary: Summary) -> str:
+    policies = [policy.cells() for policy in summary.policies]
+    parts = [_render_headline(summary)]
+    if policies:
+        parts.append(render_columns(PolicySummary.HEAD, policies))
+    parts.append(_render_tasks(summary))
     parts.append(
-        f"reward  −1 {_spark(summary.rewards)} +1\nsteps    0 {_spark(summary.steps)} {summary.steps.edges[-1]:g}"
+        f"reward  −1 {_render_sparkline(summary.rewards)} +1\n"
+        f"steps    0 {_render_sparkline(summary.steps)} {summary.steps.edges[-1]:g}"
     )
-    if summary.components:
-        lines = [f"  {score:6.3f}  {name} ({asked} asked)" for name, (score, asked) in _by_check(summary).items()]
+    if summary.checks:
+        lines = [
+            f"  {score.mean:6.3f}  {name} ({score.findings} findings)" for name, score in _merge_checks(summary).items()
+        ]
         parts.append("mean score by check\n" + "\n".join(lines))
-    parts.append("how it ended\n" + "\n".join(_share_lines(summary.failures, summary.episodes)))
+    parts.append("how it ended\n" + "\n".join(_render_shares(summary.failure_classes, summary.episodes)))
     if summary.flags:
-        parts.append("flags\n" + "\n".join(_share_lines(summary.flags, summary.episodes)))
-    parts.append(_line(summary))
+        parts.append("flags\n" + "\n".join(_render_shares(summary.flags, summary.episodes)))
+    parts.append(_render_failure_rate(summary))
     return "\n\n".join(parts) + "\n"
 
 
-def _headline(summary: Summary) -> str:
+def _render_headline(summary: Summary) -> str:
     mean = "no reward" if summary.mean_reward is None else f"mean reward {summary.mean_reward:+.4f}"
-    counted = ", ".join(f"{number} {ending}" for ending, number in summary.endings.items())
-    return f"{summary.episodes} episodes: {counted}; {mean}; {summary.calls} calls, {summary.answer_bytes / 1e6:.2f} MB"
+    counts = ", ".join(f"{number} {ending}" for ending, number in summary.endings.items())
+    return f"{summary.episodes} episodes: {counts}; {mean}; {summary.calls} calls, {summary.answer_bytes / 1e6:.2f} MB"
 
 
-def _by_check(summary: Summary) -> dict[str, tuple[float, int]]:
-    """What an episode asks several times over, `… (2)` and so on, is one line here; the page has them apart."""
-    scored: dict[str, float] = {}
-    times: Counter[str] = Counter()
-    for numbered, (score, asked) in summary.components.items():
+def _merge_checks(summary: Summary) -> dict[str, CheckScore]:
+    """Merges the numbered checks of an episode (`… (2)` and so on) into one line; the page shows them separately."""
+    totals: dict[str, float] = {}
+    counts: Counter[str] = Counter()
+    for numbered, score in summary.checks.items():
         name = numbered.partition(" (")[0]
-        scored[name] = scored.get(name, 0.0) + score * asked
-        times[name] += asked
-    return {name: (total / times[name], times[name]) for name, total in scored.items()}
+        totals[name] = totals.get(name, 0.0) + score.mean * score.findings
+        counts[name] += score.findings
+    return {name: CheckScore(total / counts[name], counts[name]) for name, total in totals.items()}
 
 
-def _table(summary: Summary) -> str:
+def _render_tasks(summary: Summary) -> str:
     head = ("policy", "task", "episodes", "passed", "failed", "quarantined", "reward", "steps", "tokens")
     rows = [
         (
@@ -53,29 +59,29 @@ def _table(summary: Summary) -> str:
             f"{row.mean_steps:.1f}",
             f"{row.mean_tokens:.0f}",
         )
-        for row in summary.rows
+        for row in summary.tasks
     ]
-    return columns(head, rows)
+    return render_columns(head, rows)
 
 
-def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[place]) for line in (head, *rows)) for place in range(len(head))]
+def render_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[column]) for line in (head, *rows)) for column in range(len(head))]
     lines = (head, tuple("─" * width for width in widths), *rows)
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 
-def _spark(histogram: Histogram) -> str:
+def _render_sparkline(histogram: Histogram) -> str:
     tallest = max(histogram.counts) or 1
     return "".join(_BARS[-(-count * (len(_BARS) - 1) // tallest)] for count in histogram.counts)
 
 
-def _share_lines(counted: dict[str, int], total: int) -> list[str]:
-    return [f"  {number:6d}  {number / total:6.1%}  {name}" for name, number in counted.items()]
+def _render_shares(counts: dict[str, int], total: int) -> list[str]:
+    return [f"  {number:6d}  {number / total:6.1%}  {name}" for name, number in counts.items()]
 
 
-def _line(summary: Summary) -> str:
+def _render_failure_rate(summary: Summary) -> str:
     rate = f"environment failure rate {summary.failure_rate:.2%} ({summary.harness_failures} of {summary.episodes})"
-    judged = "below" if summary.trustworthy else "ABOVE"
-    return f"{rate}, {judged} the {FAILURE_LINE:.0%} line"
+    relation = "below" if summary.trustworthy else "ABOVE"
+    return f"{rate}, {relation} the {FAILURE_RATE_LIMIT:.0%} line"

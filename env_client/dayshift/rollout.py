@@ -1,53 +1,51 @@
-"""rollouts: many episodes at once, yielded as they finish."""
+"""Rollouts: plays many episodes concurrently and yields their trajectories as they finish."""
 
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dayshift.calls import SUBMIT, Call
+from dayshift.calls import SUBMIT, Action, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, NotNow
-from dayshift.exchange import Exchange
+from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, RetryLater
 from dayshift.operations import Catalogue
 from dayshift.progress import Progress
 from dayshift.recorder import Recorder
+from dayshift.step import Step
 from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, versions
 from dayshift.wire import MenuItem, OpenRequest, Split
 
-_OPENING_PATIENCE = 20
-# More of them do not make the stack answer faster: 256 episodes were quicker over 64 connections than over 256.
-_MOST_CONNECTIONS = 64
+_OPEN_ATTEMPTS = 20
+# 256 episodes are faster over 64 connections than over 256.
+_MAX_CONNECTIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """All that a policy may know when it must choose its next call."""
+class PolicyInput:
+    """Everything that a policy knows when it chooses its next call."""
 
     brief: str
     clock: str
     steps_left: int | None
-    history: Sequence[Exchange]
+    history: Sequence[Step]
     operations: Catalogue
     menu: Sequence[MenuItem]
     seed: int
     task: str | None
 
     @property
-    def last(self) -> Exchange | None:
+    def last(self) -> Step | None:
         return self.history[-1] if self.history else None
 
 
-Action = Call | dict[str, Any]
-Policy = Callable[[Situation], Action | Awaitable[Action]]
+Policy = Callable[[PolicyInput], Action | Awaitable[Action]]
 
 
 def tasks(
     *families: str, seeds: Iterable[int], split: Split = "train", world: str = "standard", faults: str = "none"
 ) -> Iterator[OpenRequest]:
-    """Every family with every seed."""
+    """Yields a request for every family with every seed."""
     for seed in seeds:
         for family in families:
             yield OpenRequest(task=family, seed=seed, split=split, world=world, faults=faults)
@@ -64,32 +62,32 @@ async def rollouts(
     progress: bool | None = None,
     retries: int = 0,
 ) -> AsyncIterator[Trajectory]:
-    """Finished trajectories in the order in which they finish.
+    """Yields trajectories in the order in which they finish.
 
-    A failed episode is yielded too, quarantined and without a reward; the others go on. Only a wrong token ends all.
-    `version` (or `policy.version`) is asked at every step: a policy may be replaced while episodes run.
+    An episode that fails is yielded too, quarantined and without a reward, and the others go on; only a wrong token
+    ends all. `version` (or `policy.version`) is read at every step, because a policy may change while episodes run.
     """
-    wired = connection or AsyncConnection(connections=min(concurrency, _MOST_CONNECTIONS))
-    crew = _Crew(policy, iter(tasks), wired, version, retries)
-    workers = [asyncio.create_task(crew.work()) for _ in range(concurrency)]
-    shown = Progress(_length(tasks), enabled=progress)
+    session = connection or AsyncConnection(connections=min(concurrency, _MAX_CONNECTIONS))
+    pool = _WorkerPool(policy, iter(tasks), session, version, retries)
+    workers = [asyncio.create_task(pool.work()) for _ in range(concurrency)]
+    progress_bar = Progress(_count(tasks), enabled=progress)
     try:
-        while (trajectory := await crew.next_finished(workers)) is not None:
+        while (trajectory := await pool.next_finished(workers)) is not None:
             if recorder is not None:
                 recorder.record(trajectory)
-            shown.count(trajectory)
+            progress_bar.count(trajectory)
             yield trajectory
     finally:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-        shown.close()
+        progress_bar.close()
         if connection is None:
-            await wired.close()
+            await session.close()
 
 
-class _Crew:
-    """Workers that share a list of tasks and put what they finish on one table."""
+class _WorkerPool:
+    """Workers that take tasks from one iterator and put finished trajectories into one queue."""
 
     def __init__(
         self,
@@ -111,7 +109,7 @@ class _Crew:
             for request in self._tasks:
                 await self._finished.put(await self._play(request))
         finally:
-            # One `None` per worker tells the reader that nothing more will come from it.
+            # A None tells the reader that this worker has ended.
             self._finished.put_nowait(None)
 
     async def next_finished(self, workers: list["asyncio.Task[None]"]) -> Trajectory | None:
@@ -125,44 +123,46 @@ class _Crew:
         return None
 
     async def _play(self, request: OpenRequest) -> Trajectory:
-        first = self._current_version()
+        version = self._current_version()
         try:
             episode = await self._open(request)
         except (HarnessFault, ControlRefused) as error:
             if isinstance(error, ControlRefused) and error.status == 401:
                 raise
-            return unopened(request, error, self._name, first)
+            return record_unopened(request, error, self._name, version)
         async with episode:
-            return await self._played(episode, first)
+            return await self._finish(episode, version)
 
     async def _open(self, request: OpenRequest) -> AsyncEpisode:
-        for _ in range(_OPENING_PATIENCE):
+        for _ in range(_OPEN_ATTEMPTS):
             try:
                 return await AsyncEpisode.open(request, connection=self._connection, retries=self._retries)
-            except NotNow as later:
-                await asyncio.sleep(later.problem.retry_after or 1)
+            except RetryLater as error:
+                await asyncio.sleep(error.problem.retry_after or 1)
         return await AsyncEpisode.open(request, connection=self._connection, retries=self._retries)
 
-    async def _played(self, episode: AsyncEpisode, first: str | None) -> Trajectory:
-        stamps: list[str | None] = []
+    async def _finish(self, episode: AsyncEpisode, version: str | None) -> Trajectory:
+        step_versions: list[str | None] = []
         quarantine = None
         try:
             while not episode.over:
-                stamps.append(self._current_version())
-                await self._turn(episode)
+                step_versions.append(self._current_version())
+                await self._step(episode)
         except HarnessFault:
-            pass  # the dialogue keeps its fault, and the trajectory tells it
-        except Exception as error:  # noqa: BLE001 - whatever the policy raises ends its own episode alone
+            pass  # the protocol keeps its fault, and the trajectory holds it
+        except Exception as error:  # noqa: BLE001 - a bug of a policy ends its session episode only
             quarantine = Quarantine(blame="policy", kind=type(error).__name__, because=str(error))
-        made = stamps[: len(episode.exchanges)]
-        return Trajectory.of(episode.dialogue, first, policy=self._name, quarantine=quarantine, step_versions=made)
+        step_versions = step_versions[: len(episode.steps)]
+        return Trajectory.of(
+            episode.protocol, version, policy=self._name, quarantine=quarantine, step_versions=step_versions
+        )
 
-    async def _turn(self, episode: AsyncEpisode) -> None:
+    async def _step(self, episode: AsyncEpisode) -> None:
         if episode.steps_left == 0:
             await episode.submit()
             return
-        chosen = self._policy(_situation(episode))
-        action = await chosen if inspect.isawaitable(chosen) else chosen
+        choice = self._policy(_build_policy_input(episode))
+        action = await choice if inspect.isawaitable(choice) else choice
         try:
             await episode.act(action)
         except EpisodeOver:
@@ -172,23 +172,23 @@ class _Crew:
     def _current_version(self) -> str | None:
         if callable(self._version):
             return self._version()
-        named = self._version if self._version is not None else getattr(self._policy, "version", None)
-        return None if named is None else str(named)
+        version = self._version if self._version is not None else getattr(self._policy, "version", None)
+        return None if version is None else str(version)
 
     @property
     def _name(self) -> str:
         return str(getattr(self._policy, "name", getattr(self._policy, "__name__", type(self._policy).__name__)))
 
 
-def do_nothing(_situation: Situation) -> Call:
-    """The policy that every other must beat."""
+def do_nothing(_situation: PolicyInput) -> Call:
+    """Submits at once: the baseline that every other policy must beat."""
     return Call(SUBMIT)
 
 
-def unopened(
+def record_unopened(
     request: OpenRequest, error: HarnessFault | ControlRefused, policy: str | None, version: str | None
 ) -> Trajectory:
-    """The record of an episode that could not even be opened."""
+    """Returns the trajectory of an episode that could not be opened."""
     blame: Blame = "harness" if isinstance(error, HarnessFault) else "caller"
     manifest = Manifest(
         episode_id="",
@@ -213,19 +213,19 @@ def unopened(
     )
 
 
-def _situation(episode: AsyncEpisode) -> Situation:
-    dialogue = episode.dialogue
-    return Situation(
+def _build_policy_input(episode: AsyncEpisode) -> PolicyInput:
+    protocol = episode.protocol
+    return PolicyInput(
         brief=episode.brief,
         clock=episode.clock,
         steps_left=episode.steps_left,
-        history=episode.exchanges,
+        history=episode.steps,
         operations=episode.operations,
-        menu=dialogue.opened.menu or (),
-        seed=dialogue.request.seed,
-        task=dialogue.request.task,
+        menu=protocol.opened.menu or (),
+        seed=protocol.request.seed,
+        task=protocol.request.task,
     )
 
 
-def _length(tasks: Iterable[OpenRequest]) -> int | None:
+def _count(tasks: Iterable[OpenRequest]) -> int | None:
     return len(tasks) if isinstance(tasks, Sequence) else None

@@ -1,70 +1,81 @@
-"""Ways to be a specialist: a script, or a model behind a callable; any function from assignment to call will do."""
+"""Builds specialists and orchestrators from scripts and from models.
+
+Any function from a `SpecialistInput` to a call is a specialist.
+"""
 
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from dayshift.calls import REPORT, SUBMIT, Call
-from dayshift.conversation import LEAD, SPECIALIST, exchanged, opened
-from dayshift.exchange import Exchange
-from dayshift.stage import Orchestrator, Specialist
-from dayshift.team import Assignment, Overview
+from dayshift.calls import REPORT, SUBMIT, Action, Call
+from dayshift.chat_messages import (
+    ORCHESTRATOR_PROMPT,
+    SPECIALIST_PROMPT,
+    ChatMessage,
+    opening_messages,
+    tool_call_messages,
+)
+from dayshift.operations import Catalogue, OpenAiTool
+from dayshift.step import Step
+from dayshift.team import OrchestratorInput, SpecialistInput
+from dayshift.team_runner import Orchestrator, Specialist
 
-# Yields calls and is sent what came back; returns the text of its report.
-Script = Generator[Call, Exchange, str]
-# Takes messages and tools in the form of OpenAI's chat API and returns the assistant's message.
-Complete = Callable[[list[dict[str, Any]], list[dict[str, Any]]], Mapping[str, Any]]
+# A script yields calls, is sent each step, and returns the text of its report.
+Script = Generator[Call, Step, str]
+# Takes messages and tools of OpenAI's chat API and returns the assistant's message.
+Complete = Callable[[list[ChatMessage], list[OpenAiTool]], Mapping[str, Any]]
 
 
-def scripted(script: Callable[[str], Script]) -> Specialist:
-    """A specialist that follows a script made from the request.
+def specialist_from_script(script: Callable[[str], Script]) -> Specialist:
+    """Returns a specialist that follows a script, which is a function of the request.
 
-    The script is read anew from the beginning at every step, so that one specialist can serve many episodes at once.
+    The script starts again at every step and is sent the earlier steps, so that one specialist serves many episodes.
     """
 
-    def follow(assignment: Assignment) -> Call:
-        lines = script(assignment.request)
+    def follow(specialist_input: SpecialistInput) -> Call:
+        calls = script(specialist_input.request)
         try:
-            asked = next(lines)
-            for exchange in assignment.history:
-                asked = lines.send(exchange)
-        except StopIteration as done:
-            return Call(REPORT, {"text": done.value or ""})
-        return asked
+            call = next(calls)
+            for step in specialist_input.history:
+                call = calls.send(step)
+        except StopIteration as stop:
+            return Call(REPORT, {"text": stop.value or ""})
+        return call
 
     return follow
 
 
-def specialist_model(complete: Complete) -> Specialist:
-    """A model as a specialist; what it says without calling a tool is its report."""
+def specialist_from_model(complete: Complete) -> Specialist:
+    """Returns a specialist that is a model; a message without a tool call is its report."""
 
-    def ask(assignment: Assignment) -> Mapping[str, Any]:
-        messages, operations = opened(SPECIALIST, assignment.request), assignment.operations
-        for one in assignment.history:
-            answer = f"{one.status}\n{one.text}"
-            messages += exchanged(one.number, one.call.operation, one.call.arguments, answer, operations)
-        said = complete(messages, operations.openai_tools())
-        return _chosen(said, assignment, Call(REPORT, {"text": str(said.get("content") or "")}))
+    def choose(specialist_input: SpecialistInput) -> Action:
+        operations = specialist_input.operations
+        messages = opening_messages(SPECIALIST_PROMPT, specialist_input.request)
+        for step in specialist_input.history:
+            answer = f"{step.status}\n{step.text}"
+            messages += tool_call_messages(step.number, step.call.operation, step.call.arguments, answer, operations)
+        reply = complete(messages, operations.openai_tools())
+        return _parse_reply(reply, operations) or Call(REPORT, {"text": str(reply.get("content") or "")})
 
-    return ask
-
-
-def orchestrator_model(complete: Complete) -> Orchestrator:
-    """A model as the orchestrator; when it calls no tool, its work is done."""
-
-    def ask(overview: Overview) -> Mapping[str, Any]:
-        messages, operations = opened(LEAD, overview.brief), overview.operations
-        for turn in overview.history:
-            messages += exchanged(turn.number, turn.operation, turn.arguments, turn.answer, operations)
-        said = complete(messages, operations.openai_tools())
-        return _chosen(said, overview, Call(SUBMIT))
-
-    return ask
+    return choose
 
 
-def _chosen(said: Mapping[str, Any], view: Assignment | Overview, otherwise: Call) -> Mapping[str, Any]:
-    """The tool that the model named; one that does not exist is its misstep, and it is told so."""
-    if not said.get("tool_calls"):
-        return otherwise.as_action()
-    function = said["tool_calls"][0]["function"]
-    known = {operation.tool_name: operation.name for operation in view.operations.values()}
-    return {"operation": known.get(function["name"], function["name"]), "arguments": function.get("arguments")}
+def orchestrator_from_model(complete: Complete) -> Orchestrator:
+    """Returns an orchestrator that is a model; a message without a tool call submits."""
+
+    def choose(orchestrator_input: OrchestratorInput) -> Action:
+        operations = orchestrator_input.operations
+        messages = opening_messages(ORCHESTRATOR_PROMPT, orchestrator_input.brief)
+        for turn in orchestrator_input.history:
+            messages += tool_call_messages(turn.number, turn.operation, turn.arguments, turn.answer, operations)
+        return _parse_reply(complete(messages, operations.openai_tools()), operations) or Call(SUBMIT)
+
+    return choose
+
+
+def _parse_reply(reply: Mapping[str, Any], operations: Catalogue) -> Action | None:
+    """Returns the first tool call of a reply; an unknown tool stays as it is, and the environment answers so."""
+    if not reply.get("tool_calls"):
+        return None
+    function = reply["tool_calls"][0]["function"]
+    names = {operation.tool_name: operation.name for operation in operations.values()}
+    return {"operation": names.get(function["name"], function["name"]), "arguments": function.get("arguments")}

@@ -1,4 +1,4 @@
-"""Trajectory: a finished episode as it is recorded, in a versioned schema."""
+"""Trajectory: the record of a finished episode, in a versioned schema."""
 
 import base64
 import platform
@@ -12,26 +12,27 @@ from pydantic import Field, JsonValue
 
 from dayshift.calls import Call
 from dayshift.errors import HarnessFault
-from dayshift.exchange import Exchange
+from dayshift.step import Step
+from dayshift.version import VERSION
 from dayshift.wire import Budget, Message, OpenRequest, Verdict
 
 if TYPE_CHECKING:
-    from dayshift.dialogue import Dialogue
+    from dayshift.episode_protocol import EpisodeProtocol
 
 SCHEMA = "dayshift.trajectory/1"
-# A rule of thumb over English and JSON; good enough to compare policies by cost.
+# A rule of thumb for English and JSON, which is good enough to compare the cost of policies.
 _BYTES_PER_TOKEN = 4
 _BASE64 = "base64:"
 
 Ending = Literal["passed", "failed", "quarantined"]
-# By the harness's answer, the specialist's report or its budget; no call at all; or cut off by a fault of the house.
+# The harness answered; the specialist reported; its budget is spent; the call was malformed; a harness fault came.
 TurnEnd = Literal["answered", "reported", "spent", "misstep", "broken"]
-# Ours, the policy's own bug, or a task that does not exist.
+# The environment failed, the policy has a bug, or the caller asked for a task that does not exist.
 Blame = Literal["harness", "policy", "caller"]
 
 
 class Manifest(Message):
-    """Everything needed to open the same episode again, and to know whether it is the same."""
+    """The data that opens the same episode again and shows whether it is the same."""
 
     schema_version: Literal["dayshift.trajectory/1"] = "dayshift.trajectory/1"
     episode_id: str
@@ -45,8 +46,8 @@ class Manifest(Message):
     versions: dict[str, str]
 
 
-class Step(Message):
-    """One call and its answer; bodies that are not text are kept as `base64:…`."""
+class RecordedStep(Message):
+    """One call and its answer; a body that is not text is stored as `base64:…`."""
 
     number: int
     operation: str
@@ -63,7 +64,7 @@ class Step(Message):
     milliseconds: float
     fault: str | None
     policy_version: str | None = None
-    # Whose step it was, where an orchestrator and specialists worked together.
+    # In a team: "orchestrator", or the specialist by the name of its product.
     actor: str = ""
 
     @property
@@ -76,16 +77,16 @@ class Step(Message):
 
     @property
     def answer_bytes(self) -> bytes:
-        return bytes_of(self.answer)
+        return decode_text(self.answer)
 
 
 class Turn(Message):
-    """One thing that an orchestrator did, and what it was told; steps `first` to `last` are the specialist's work."""
+    """One call of an orchestrator and its answer; steps `first` to `last` are the specialist's work on it."""
 
     number: int
     operation: str
     arguments: dict[str, JsonValue]
-    # The specialist that was asked; empty for a wait, the end, and a call that could not be written.
+    # The specialist that was asked; empty for `wait`, `submit` and a malformed call.
     asked: str
     ended: TurnEnd
     first: int
@@ -108,7 +109,7 @@ class Quarantine(Message):
 
 
 class Cost(Message):
-    """What the episode took."""
+    """The cost of the episode."""
 
     calls: int
     request_bytes: int
@@ -122,13 +123,13 @@ class Trajectory(Message):
     """A finished episode: passed, failed, or quarantined and without a reward."""
 
     manifest: Manifest
-    steps: list[Step]
+    steps: list[RecordedStep]
     verdict: Verdict | None
     quarantine: Quarantine | None
     cost: Cost
     policy: str | None = None
     policy_version: str | None = None
-    # Of a team: the orchestrator's own turns, and what each level earned; empty where one agent worked alone.
+    # In a team: the orchestrator's turns and the reward of each agent; empty where one agent worked alone.
     turns: list[Turn] = Field(default_factory=list)
     rewards: dict[str, float] = Field(default_factory=dict)
 
@@ -152,13 +153,13 @@ class Trajectory(Message):
 
     @property
     def on_policy(self) -> bool:
-        """False if the policy was replaced while the episode ran."""
+        """False if the policy's version changed during the episode."""
         return len({step.policy_version for step in self.steps} - {None}) <= 1
 
     @classmethod
     def of(
         cls,
-        dialogue: "Dialogue",
+        protocol: "EpisodeProtocol",
         policy_version: str | None = None,
         *,
         policy: str | None = None,
@@ -167,15 +168,14 @@ class Trajectory(Message):
         turns: Sequence[Turn] = (),
         rewards: Mapping[str, float] | None = None,
     ) -> "Trajectory":
-        exchanges = dialogue.exchanges
-        versions = [*step_versions, *[policy_version] * (len(exchanges) - len(step_versions))]
-        steps = [_step(exchange, version) for exchange, version in zip(exchanges, versions, strict=True)]
+        versions = [*step_versions, *[policy_version] * (len(protocol.steps) - len(step_versions))]
+        steps = [_record_step(step, version) for step, version in zip(protocol.steps, versions, strict=True)]
         return cls(
-            manifest=_manifest(dialogue),
+            manifest=_build_manifest(protocol),
             steps=steps,
-            verdict=dialogue.verdict,
-            quarantine=quarantine or _quarantine(dialogue.fault, dialogue.verdict),
-            cost=_cost(dialogue),
+            verdict=protocol.verdict,
+            quarantine=quarantine or _build_quarantine(protocol.fault, protocol.verdict),
+            cost=_compute_cost(protocol),
             policy=policy,
             policy_version=policy_version,
             turns=list(turns),
@@ -183,7 +183,8 @@ class Trajectory(Message):
         )
 
 
-def text_of(content: bytes) -> str:
+def encode_text(content: bytes) -> str:
+    """Returns a body as text, in base64 where it is not UTF-8."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -191,61 +192,66 @@ def text_of(content: bytes) -> str:
     return text if not text.startswith(_BASE64) else _BASE64 + base64.b64encode(content).decode()
 
 
-def bytes_of(text: str) -> bytes:
+def decode_text(text: str) -> bytes:
     return base64.b64decode(text.removeprefix(_BASE64)) if text.startswith(_BASE64) else text.encode()
 
 
-def _manifest(dialogue: "Dialogue") -> Manifest:
-    opened = dialogue.opened
+def _build_manifest(protocol: "EpisodeProtocol") -> Manifest:
+    opened = protocol.opened
     return Manifest(
         episode_id=opened.episode_id,
-        open=dialogue.request,
+        open=protocol.request,
         brief=opened.brief,
         budget=opened.budget,
         products=sorted(opened.products),
         fingerprint=opened.fingerprint,
         clock=opened.clock,
-        action_space=dialogue.operations.fingerprint,
+        action_space=protocol.operations.fingerprint,
         versions=versions(),
     )
 
 
 @cache
 def versions() -> dict[str, str]:
-    return {name: version(name) for name in ("dayshift", "gymnasium", "httpx")} | {"python": platform.python_version()}
+    return {
+        "dayshift": VERSION,
+        "gymnasium": version("gymnasium"),
+        "httpx": version("httpx"),
+        "python": platform.python_version(),
+    }
 
 
-def _step(exchange: Exchange, policy_version: str | None) -> Step:
-    return Step(
-        number=exchange.number,
-        operation=exchange.call.operation,
-        arguments=plain(exchange.call.arguments),
-        product=exchange.product,
-        method=exchange.method,
-        target=exchange.target,
-        request=text_of(exchange.request),
-        status=exchange.status,
-        answer=text_of(exchange.body),
-        revision=exchange.revision,
-        clock=exchange.clock,
-        key=exchange.key,
-        milliseconds=exchange.milliseconds,
-        fault=exchange.fault,
+def _record_step(step: Step, policy_version: str | None) -> RecordedStep:
+    return RecordedStep(
+        number=step.number,
+        operation=step.call.operation,
+        arguments=to_json_value(step.call.arguments),
+        product=step.product,
+        method=step.method,
+        target=step.target,
+        request=encode_text(step.request),
+        status=step.status,
+        answer=encode_text(step.body),
+        revision=step.revision,
+        clock=step.clock,
+        key=step.key,
+        milliseconds=step.milliseconds,
+        fault=step.fault,
         policy_version=policy_version,
-        actor=exchange.actor,
+        actor=step.actor,
     )
 
 
-def plain(value: Any) -> Any:
-    """Tuples as lists and foreign things as their text: what a JSON file can hold."""
+def to_json_value(value: Any) -> Any:
+    """Converts tuples to lists and values that JSON lacks to their repr."""
     if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [to_json_value(item) for item in value]
     return value if value is None or isinstance(value, str | int | float | bool) else repr(value)
 
 
-def _quarantine(fault: HarnessFault | None, verdict: Verdict | None) -> Quarantine | None:
+def _build_quarantine(fault: HarnessFault | None, verdict: Verdict | None) -> Quarantine | None:
     if fault is not None:
         return Quarantine(blame="harness", kind=fault.kind, because=str(fault))
     if verdict is None:
@@ -253,19 +259,19 @@ def _quarantine(fault: HarnessFault | None, verdict: Verdict | None) -> Quaranti
     return None
 
 
-def _cost(dialogue: "Dialogue") -> Cost:
-    exchanges = dialogue.exchanges
-    up = sum(len(exchange.request) + len(exchange.target) for exchange in exchanges)
-    down = sum(len(exchange.body) for exchange in exchanges)
+def _compute_cost(protocol: "EpisodeProtocol") -> Cost:
+    steps = protocol.steps
+    request_bytes = sum(len(step.request) + len(step.target) for step in steps)
+    answer_bytes = sum(len(step.body) for step in steps)
     return Cost(
-        calls=sum(exchange.sent for exchange in exchanges),
-        request_bytes=up,
-        answer_bytes=down,
-        tokens_estimated=(up + down + len(dialogue.opened.brief.encode())) // _BYTES_PER_TOKEN,
-        wall_seconds=sum(exchange.milliseconds for exchange in exchanges) / 1000,
-        virtual_seconds=_between(dialogue.opened.clock, dialogue.clock),
+        calls=sum(step.sent for step in steps),
+        request_bytes=request_bytes,
+        answer_bytes=answer_bytes,
+        tokens_estimated=(request_bytes + answer_bytes + len(protocol.opened.brief.encode())) // _BYTES_PER_TOKEN,
+        wall_seconds=sum(step.milliseconds for step in steps) / 1000,
+        virtual_seconds=_seconds_between(protocol.opened.clock, protocol.clock),
     )
 
 
-def _between(start: str, end: str) -> float:
+def _seconds_between(start: str, end: str) -> float:
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -1,4 +1,4 @@
-"""DayshiftVectorEnv: many episodes behind Gymnasium's vector API, driven from one event loop."""
+"""DayshiftVectorEnv: many episodes behind Gymnasium's vector API, on one event loop."""
 
 import asyncio
 import threading
@@ -11,23 +11,24 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from dayshift.connection import Address, AsyncConnection
-from dayshift.discovery import discover
-from dayshift.env import Info, Observation, OnFault, describe, observe
+from dayshift.discovery import discover_operations
+from dayshift.env import Info, Observation, OnFault, build_info, build_observation
 from dayshift.episode import AsyncEpisode
 from dayshift.errors import HarnessFault
-from dayshift.exchange import Exchange
-from dayshift.lots import draw_seed, draw_task, eligible
+from dayshift.http_flow import ANSWER_SECONDS
 from dayshift.operations import Catalogue
 from dayshift.recorder import Recorder
-from dayshift.spaces import LONGEST_BODY, CallSpace, observation_space
+from dayshift.spaces import MAX_BODY_CHARS, CallSpace, observation_space
+from dayshift.step import Step
+from dayshift.task_sampling import list_eligible_tasks, sample_seed, sample_task
 from dayshift.wire import OpenRequest, Split, Verdict
 
 T = TypeVar("T")
-Turn = tuple[Observation, float, bool, bool, Info]
+StepResult = tuple[Observation, float, bool, bool, Info]
 
 
 class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
-    """`gymnasium.make_vec("dayshift/Crm-v0", num_envs=64)`; options as in `DayshiftEnv`."""
+    """`gymnasium.make_vec("dayshift/Crm-v0", num_envs=64)`; the options are those of `DayshiftEnv`."""
 
     def __init__(
         self,
@@ -42,8 +43,8 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         on_fault: OnFault = "raise",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         recorder: Recorder | None = None,
-        longest_body: int = LONGEST_BODY,
-        timeout: float = 30.0,
+        max_body_chars: int = MAX_BODY_CHARS,
+        timeout: float = ANSWER_SECONDS,
         connections: int = 64,
         render_mode: str | None = None,
         families: str = "",
@@ -52,24 +53,24 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
-        self.asked = OpenRequest(task=task, split=split, world=world, faults=faults)
+        self._defaults = OpenRequest(task=task, split=split, world=world, faults=faults)
         self._products = products
         self._families = families
         self._on_fault = on_fault
         self._recorder = recorder
-        self._longest_body = longest_body
-        self._seats = [_Seat() for _ in range(num_envs)]
-        self._drawable: dict[Split, list[str]] = {}
+        self._max_body_chars = max_body_chars
+        self._slots = [_Slot() for _ in range(num_envs)]
+        self._tasks_by_split: dict[Split, list[str]] = {}
         self._loop = _LoopThread()
-        self._connection = self._loop.run(_connected(Address.find(control_url), timeout, connections))
-        self._calls = CallSpace(self._discovered())
+        self._connection = self._loop.run(_connect(Address.find(control_url), timeout, connections))
+        self._calls = CallSpace(self._discover_operations())
         self.single_action_space = self._calls
-        self.single_observation_space = observation_space(longest_body)
+        self.single_observation_space = observation_space(max_body_chars)
         self.action_space = batch_space(self._calls, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
-    def _discovered(self) -> Catalogue:
-        flow = discover(self._connection.address.control, self.asked.world, self._products)
+    def _discover_operations(self) -> Catalogue:
+        flow = discover_operations(self._connection.address.control, self._defaults.world, self._products)
         try:
             return self._loop.run(self._connection.run(flow))
         except BaseException:
@@ -84,147 +85,150 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """`options["reset_mask"]` resets some of them, as Gymnasium's disabled autoreset asks for."""
+        """Resets all episodes, or with `options["reset_mask"]` some, as Gymnasium's disabled autoreset needs it."""
         options = dict(options or {})
         mask = options.pop("reset_mask", np.ones(self.num_envs, dtype=bool))
-        for seat, own in zip(self._seats, self._seeds(seed), strict=True):
-            if own is not None:
-                seat.chance = np.random.default_rng(own)
-            seat.next_seed = own
-        resets = [self._reset(seat, options) for seat, chosen in zip(self._seats, mask, strict=True) if chosen]
+        for slot, slot_seed in zip(self._slots, self._expand_seed(seed), strict=True):
+            if slot_seed is not None:
+                slot.chance = np.random.default_rng(slot_seed)
+            slot.next_seed = slot_seed
+        resets = [self._reset(slot, options) for slot, selected in zip(self._slots, mask, strict=True) if selected]
         self._gather(resets)
-        return self._batched([seat.shown() for seat in self._seats]), pack([seat.told() for seat in self._seats])
+        observations = self._batch([slot.require_observation() for slot in self._slots])
+        return observations, pack_infos([slot.require_info() for slot in self._slots])
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        moves = [self._move(seat, action) for seat, action in zip(self._seats, self._each(actions), strict=True)]
-        turns = self._gather(moves)
-        rewards = np.array([turn[1] for turn in turns], dtype=np.float64)
-        ended = np.array([turn[2] for turn in turns], dtype=np.bool_)
-        cut = np.array([turn[3] for turn in turns], dtype=np.bool_)
-        infos = pack([turn[4] for turn in turns])
-        if self.autoreset_mode is AutoresetMode.SAME_STEP and (ended | cut).any():
-            infos = self._reset_at_once(turns, ended | cut)
+        pairs = zip(self._slots, self._split_actions(actions), strict=True)
+        results = self._gather([self._step_slot(slot, action) for slot, action in pairs])
+        rewards = np.array([result[1] for result in results], dtype=np.float64)
+        terminated = np.array([result[2] for result in results], dtype=np.bool_)
+        truncated = np.array([result[3] for result in results], dtype=np.bool_)
+        over = terminated | truncated
+        infos = pack_infos([result[4] for result in results])
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and over.any():
+            infos = self._reset_in_same_step(results, over)
         else:
-            for seat, over in zip(self._seats, ended | cut, strict=True):
-                seat.over = bool(over)
-        return self._batched([seat.shown() for seat in self._seats]), rewards, ended, cut, infos
+            for slot, is_over in zip(self._slots, over, strict=True):
+                slot.over = bool(is_over)
+        observations = self._batch([slot.require_observation() for slot in self._slots])
+        return observations, rewards, terminated, truncated, infos
 
     def close_extras(self, **_kwargs: Any) -> None:
-        self._gather([seat.leave() for seat in self._seats])
+        self._gather([slot.close_episode() for slot in self._slots])
         self._loop.run(self._connection.close())
         self._loop.stop()
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+    def _expand_seed(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        return [seed + place for place in range(self.num_envs)] if isinstance(seed, int) else list(seed)
+        return [seed + index for index in range(self.num_envs)] if isinstance(seed, int) else list(seed)
 
-    def _each(self, actions: Any) -> Sequence[Any]:
-        """Accepts a batch of the action space, or simply a list of calls."""
+    def _split_actions(self, actions: Any) -> Sequence[Any]:
+        """Splits a batch of the action space, or a list of calls, into one action for each slot."""
         if isinstance(actions, Mapping):
             return list(iterate(self.action_space, actions))
         return list(actions)
 
-    def _gather(self, moves: list[Coroutine[Any, Any, T]]) -> list[T]:
-        return self._loop.run(_all(moves))
+    def _gather(self, work: list[Coroutine[Any, Any, T]]) -> list[T]:
+        return self._loop.run(_gather_all(work))
 
-    async def _reset(self, seat: "_Seat", options: Mapping[str, Any]) -> None:
-        await seat.leave()
-        seed = draw_seed(seat.chance) if seat.next_seed is None else seat.next_seed
-        seat.next_seed = None
-        request = OpenRequest.model_validate({**self.asked.model_dump(), **options, "seed": seed})
+    async def _reset(self, slot: "_Slot", options: Mapping[str, Any]) -> None:
+        await slot.close_episode()
+        seed = sample_seed(slot.chance) if slot.next_seed is None else slot.next_seed
+        slot.next_seed = None
+        request = OpenRequest.model_validate({**self._defaults.model_dump(), **options, "seed": seed})
         if request.task is None:
-            request = request.model_copy(update={"task": draw_task(await self._tasks(request.split), seed)})
-        seat.episode = await AsyncEpisode.open(request, connection=self._connection)
-        seat.over = False
-        self._show(seat, None)
+            request = request.model_copy(update={"task": sample_task(await self._list_tasks(request.split), seed)})
+        slot.episode = await AsyncEpisode.open(request, connection=self._connection)
+        slot.over = False
+        self._update(slot, None)
 
-    async def _tasks(self, split: Split) -> list[str]:
-        if split not in self._drawable:
+    async def _list_tasks(self, split: Split) -> list[str]:
+        if split not in self._tasks_by_split:
             families = await self._connection.run(self._connection.address.control.families())
-            self._drawable[split] = eligible(families, self._products, split, self._families)
-        return self._drawable[split]
+            self._tasks_by_split[split] = list_eligible_tasks(families, self._products, split, self._families)
+        return self._tasks_by_split[split]
 
-    async def _move(self, seat: "_Seat", action: object) -> Turn:
-        if seat.over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            await self._reset(seat, {})
-            return seat.shown(), 0.0, False, False, seat.told()
-        if seat.over or seat.episode is None:
+    async def _step_slot(self, slot: "_Slot", action: object) -> StepResult:
+        if slot.over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            await self._reset(slot, {})
+            return slot.require_observation(), 0.0, False, False, slot.require_info()
+        if slot.over or slot.episode is None:
             raise gymnasium.error.ResetNeeded("an episode is over; reset it with options={'reset_mask': …}")
-        return await self._play(seat, seat.episode, self._calls.decode(action))
+        return await self._act(slot, slot.episode, self._calls.decode(action))
 
-    async def _play(self, seat: "_Seat", episode: AsyncEpisode, action: object) -> Turn:
+    async def _act(self, slot: "_Slot", episode: AsyncEpisode, action: object) -> StepResult:
         try:
-            exchange = await episode.act(action)
+            step = await episode.act(action)
             submitted = episode.verdict is not None
-            if spent := not submitted and episode.steps_left == 0:
+            if budget_spent := not submitted and episode.steps_left == 0:
                 await episode.submit()
         except HarnessFault as fault:
-            return self._faulted(seat, episode, fault)
+            return self._handle_fault(slot, episode, fault)
         if episode.verdict is not None:
             self._record(episode)
-        self._show(seat, exchange, verdict=episode.verdict)
+        self._update(slot, step, verdict=episode.verdict)
         reward = 0.0 if episode.verdict is None else episode.verdict.reward
         assert reward is not None, "an unscored verdict raises"
-        return seat.shown(), reward, submitted, spent, seat.told()
+        return slot.require_observation(), reward, submitted, budget_spent, slot.require_info()
 
-    def _faulted(self, seat: "_Seat", episode: AsyncEpisode, fault: HarnessFault) -> Turn:
+    def _handle_fault(self, slot: "_Slot", episode: AsyncEpisode, fault: HarnessFault) -> StepResult:
         self._record(episode)
         if self._on_fault == "raise":
             raise fault
-        self._show(seat, None, quarantined=f"{fault.kind}: {fault}")
-        return seat.shown(), 0.0, False, True, seat.told()
+        self._update(slot, None, quarantined=f"{fault.kind}: {fault}")
+        return slot.require_observation(), 0.0, False, True, slot.require_info()
 
     def _record(self, episode: AsyncEpisode) -> None:
         if self._recorder is not None:
             self._recorder.record(episode.trajectory())
 
-    def _show(
+    def _update(
         self,
-        seat: "_Seat",
-        exchange: Exchange | None,
+        slot: "_Slot",
+        step: Step | None,
         *,
         verdict: Verdict | None = None,
         quarantined: str | None = None,
     ) -> None:
-        assert seat.episode is not None, "a seat without an episode has nothing to show"
-        episode, longest = seat.episode, self._longest_body
-        opened, request = episode.dialogue.opened, episode.dialogue.request
-        seat.observation = observe(opened.brief, exchange, episode.clock, episode.steps_left, longest)
-        seat.info = describe(request, opened.fingerprint, exchange, longest, verdict, quarantined)
+        assert slot.episode is not None, "a slot is updated while it has an episode"
+        episode, max_chars = slot.episode, self._max_body_chars
+        opened, request = episode.protocol.opened, episode.protocol.request
+        slot.observation = build_observation(opened.brief, step, episode.clock, episode.steps_left, max_chars)
+        slot.info = build_info(request, opened.fingerprint, step, max_chars, verdict, quarantined)
 
-    def _reset_at_once(self, turns: list[Turn], over: Any) -> dict[str, Any]:
+    def _reset_in_same_step(self, results: list[StepResult], over: Any) -> dict[str, Any]:
         final = np.full(self.num_envs, None, dtype=object)
-        for place in np.flatnonzero(over):
-            final[place] = turns[place][0]
-        last = pack([turn[4] if ended else None for turn, ended in zip(turns, over, strict=True)])
-        self._gather([self._reset(seat, {}) for seat, ended in zip(self._seats, over, strict=True) if ended])
-        infos = pack([seat.told() for seat in self._seats])
-        return {**infos, "final_obs": final, "_final_obs": over, "final_info": last, "_final_info": over}
+        for index in np.flatnonzero(over):
+            final[index] = results[index][0]
+        final_info = pack_infos([result[4] if is_over else None for result, is_over in zip(results, over, strict=True)])
+        self._gather([self._reset(slot, {}) for slot, is_over in zip(self._slots, over, strict=True) if is_over])
+        infos = pack_infos([slot.require_info() for slot in self._slots])
+        return {**infos, "final_obs": final, "_final_obs": over, "final_info": final_info, "_final_info": over}
 
-    def _batched(self, observations: Sequence[Observation]) -> Any:
+    def _batch(self, observations: Sequence[Observation]) -> Any:
         empty: Any = create_empty_array(self.single_observation_space, self.num_envs)
         return concatenate(self.single_observation_space, list(observations), empty)
 
 
-def pack(told: Sequence[Info | None]) -> dict[str, Any]:
-    """Gymnasium's form of many infos: an array per key, and beside it which places it speaks of.
+def pack_infos(infos: Sequence[Info | None]) -> dict[str, Any]:
+    """Packs infos as Gymnasium does: an array for each key, and a mask of the slots that have the key.
 
-    Ours, because Gymnasium's own takes the first value's type for all, and a revision may be None.
+    Gymnasium's own function takes the type of the first value for all, but a revision may be None.
     """
-    here = np.array([info is not None for info in told])
+    mask = np.array([info is not None for info in infos])
     packed: dict[str, Any] = {}
     for key in Info.__annotations__:
-        values: list[Any] = [None if info is None else dict(info)[key] for info in told]
-        plain = all(isinstance(value, bool) for value in values) or all(type(value) is int for value in values)
-        column = np.array(values) if plain else np.empty(len(values), dtype=object)
+        values: list[Any] = [None if info is None else dict(info)[key] for info in infos]
+        is_uniform = all(isinstance(value, bool) for value in values) or all(type(value) is int for value in values)
+        column = np.array(values) if is_uniform else np.empty(len(values), dtype=object)
         column[:] = values
-        packed[key], packed[f"_{key}"] = column, here.copy()
+        packed[key], packed[f"_{key}"] = column, mask.copy()
     return packed
 
 
-class _Seat:
-    """One place of the vector: its episode, its chance, and what it last showed."""
+class _Slot:
+    """One environment of the vector: its episode, its random generator, and its last observation and info."""
 
     def __init__(self) -> None:
         self.episode: AsyncEpisode | None = None
@@ -234,24 +238,24 @@ class _Seat:
         self.info: Info | None = None
         self.over = False
 
-    def shown(self) -> Observation:
+    def require_observation(self) -> Observation:
         if self.observation is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         return self.observation
 
-    def told(self) -> Info:
+    def require_info(self) -> Info:
         if self.info is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         return self.info
 
-    async def leave(self) -> None:
+    async def close_episode(self) -> None:
         if self.episode is not None:
             await self.episode.close()
             self.episode = None
 
 
 class _LoopThread:
-    """An event loop of our own: the caller may sit in a notebook whose loop is already running."""
+    """Runs an event loop in a thread of its own, because a notebook already runs one in the caller's."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -267,13 +271,13 @@ class _LoopThread:
         self._loop.close()
 
 
-async def _connected(address: Address, timeout: float, connections: int) -> AsyncConnection:
+async def _connect(address: Address, timeout: float, connections: int) -> AsyncConnection:
     return AsyncConnection(address, timeout=timeout, connections=connections)
 
 
-async def _all(moves: list[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results, or the first failure once all have come to rest: no move is left half made."""
-    results = await asyncio.gather(*moves, return_exceptions=True)
+async def _gather_all(work: list[Coroutine[Any, Any, T]]) -> list[T]:
+    """Returns all results, or raises the first failure after all have ended, so that none is interrupted."""
+    results = await asyncio.gather(*work, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result

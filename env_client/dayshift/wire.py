@@ -1,11 +1,11 @@
-"""The control wire: every message between a trainer and control, as a type."""
+"""The wire between a trainer and control: a pydantic model for each message."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-# Raised with every change that an older peer cannot read.
+# Incremented with every change that an older peer cannot read.
 WIRE_VERSION = "2"
 
 Outcome = Literal["passed", "failed", "unscored"]
@@ -13,20 +13,20 @@ Split = Literal["train", "validation", "test"]
 
 
 class Message(BaseModel):
-    """Frozen, and refuses what it does not know."""
+    """The base of all messages: immutable, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Budget(Message):
-    """How much an attempt may cost."""
+    """The steps and the working hours that an episode may take."""
 
     steps: int = Field(ge=1)
     hours: float = Field(ge=0)
 
 
 class Family(Message):
-    """A generator of tasks."""
+    """A task family: it generates a task for each seed."""
 
     id: str
     products: list[str]
@@ -43,26 +43,26 @@ class Families(Message):
 
 
 class OpenRequest(Message):
-    """`POST /v1/episodes`; no task means free play."""
+    """`POST /v1/episodes`; without a task the episode is free play."""
 
     task: Annotated[str, Field(max_length=200)] | None
     seed: int = Field(default=0, ge=0, lt=2**63)
     split: Split = "train"
     world: str = Field(default="standard", max_length=100)
     faults: str = Field(default="none", max_length=100)
-    # Also hand over the task's candidate calls, for policies that choose rather than write.
+    # Adds the task's candidate calls to the answer, for policies that choose among calls.
     menu: bool = False
 
 
 class MenuItem(Message):
-    """A candidate call; whether it helps, harms or does nothing is for the policy to find out."""
+    """A candidate call, which may help, harm or do nothing."""
 
     operation: str
     arguments: dict[str, JsonValue]
 
 
 class ProductAccess(Message):
-    """Where a product answers, and with what."""
+    """The URLs and the credential of a product in one episode."""
 
     base_url: str
     credential: str = Field(repr=False)
@@ -70,7 +70,7 @@ class ProductAccess(Message):
 
 
 class Opened(Message):
-    """The episode that was opened."""
+    """The answer to `POST /v1/episodes`: the open episode."""
 
     episode_id: str
     task: str | None
@@ -80,9 +80,9 @@ class Opened(Message):
     products: dict[str, ProductAccess]
     fingerprint: str
     clock: str
-    # What the answer given to `submit` must look like (a JSON schema), where the task asks for one.
+    # The JSON schema of the answer that `submit` takes, where the task asks for one.
     answer_schema: dict[str, JsonValue] | None = None
-    # In an order that says nothing; only where it was asked for and the task has one.
+    # In random order; only where the request asks for it and the task has one.
     menu: list[MenuItem] | None = None
 
 
@@ -112,7 +112,7 @@ class WaitRequest(Message):
 
 
 class Waited(Message):
-    """The new time, and how much became visible in each product."""
+    """The new time, and the number of changes that became visible in each product."""
 
     clock: str
     visible: dict[str, int]
@@ -125,7 +125,7 @@ class SubmitRequest(Message):
 
 
 class Finding(Message):
-    """What one check found."""
+    """The result of one check."""
 
     check: str
     product: str
@@ -136,19 +136,19 @@ class Finding(Message):
 
 
 class Collateral(Message):
-    """A change that no check allows."""
+    """A changed row that no check allows."""
 
     product: str
     table: str
     id: int | str
     fields: list[str]
     because: str
-    # In stray edits: what it weighs in the reward.
+    # Its weight in the reward, in stray edits.
     harm: float = 1.0
 
 
 class InjectedFault(Message):
-    """A planned failure that struck."""
+    """A planned fault that struck a request."""
 
     product: str
     kind: str
@@ -156,17 +156,18 @@ class InjectedFault(Message):
 
 
 class Flag(Message):
-    """A suspicion with its evidence; a flagged episode stays out of training exports."""
+    """A suspicious pattern with its evidence; exports for training leave flagged episodes out."""
 
     tag: str
     evidence: str
 
 
 class Verdict(Message):
-    """All findings of an episode. `reward` is None if and only if the episode is unscored."""
+    """The result of an episode. `reward` is None if and only if the episode is unscored."""
 
     outcome: Outcome
     reward: float | None
+    # Why the episode did not pass, or why one that passed earned less than 1.
     because: str | None = None
     findings: list[Finding] = []
     collateral: list[Collateral] = []
@@ -185,7 +186,7 @@ class Closed(Message):
 
 
 class ChangeOut(Message):
-    """One row written once."""
+    """One write of one row."""
 
     revision: int
     at: str
@@ -204,7 +205,7 @@ class Diff(Message):
 
 
 class TrajectoryStep(Message):
-    """One step as served."""
+    """One step as the product served it."""
 
     product: str
     operation: str
@@ -230,13 +231,13 @@ class Trajectory(Message):
 
 
 class Report(Message):
-    """`GET /v1/report`: how the episodes since then ended, and how often that was our fault."""
+    """`GET /v1/report`: how the episodes since `since` ended, and the share of environment failures."""
 
     since: str | None
     episodes: int
     outcomes: dict[str, int]
     open: int
-    # Unscored through a failure of ours, over all that ended; free play and abandoned episodes are neither.
+    # Episodes in which the environment failed, over all that ended without free play and abandoned ones.
     failure_rate: float
     causes: dict[str, int]
     faults_injected: dict[str, int]
@@ -254,7 +255,7 @@ class Health(Message):
 
 
 class Problem(Message):
-    """Any answer of control that is not a success."""
+    """The body of every error response of control."""
 
     error: str
     message: str

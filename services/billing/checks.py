@@ -1,62 +1,66 @@
-"""What a task can ask of billing. Each looks at where the money is, not at what somebody wrote beside it."""
+"""What a task can check in billing. Each check looks at where the money is, not at notes beside it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-from services.billing.newcomers import CustomerMade, InvoiceMade, SubscriptionMade
-from services.billing.operations import journal, listing, records
+from services.billing.created_checks import CustomerCreated, InvoiceCreated, SubscriptionCreated, value_at
+from services.billing.objects.payments import ChargeBody, RefundBody
+from services.billing.objects.subscriptions import SubscriptionBody
+from services.billing.operations import charges as charging
+from services.billing.operations import journal, records
+from services.billing.rows import ChargeId, CustomerId, InvoiceId, SubscriptionId
 from services.billing.tables import (
     BY_PREFIX,
     charges,
     credit_notes,
     customers,
+    discounts,
     invoices,
     payment_methods,
     refunds,
     subscription_items,
     subscriptions,
-    tables,
     tax_ids,
 )
 from services.kernel.changes import AGENT, Change
-from services.kernel.checks import Check, Finding, named
-from services.kernel.clock import moment
+from services.kernel.checks import Check, Finding, checks_by_name
 from services.kernel.world import World
 
-Body = dict[str, Any]
-
-# Rows that only follow from others.
-_TRACES = frozenset(
+# Tables whose rows only follow from others.
+_DERIVED_TABLES = frozenset(
     {"events", "journal", "balance_transactions", "balance_entries", "invoice_lines", "invoice_payments"}
 )
 
 
 class ChargeRefunded(Check):
-    """So much of this charge, and no more, went back to this customer, and was not taken again."""
+    """Exactly this much of the charge went back to this customer, and was not taken again."""
 
-    charge: str
+    charge: ChargeId
     amount: int
-    customer: str
+    customer: CustomerId
     reason: str | None = None
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         body = records.get(world, charges, self.charge)
         if body is None or body["customer"] != self.customer:
-            return self.failed(f"{self.charge} is no charge of {self.customer}")
-        given = [one for one in listing.of(world, refunds, charge=self.charge) if one["status"] != "canceled"]
-        return replace(self._judged(world, body, given), names=tuple(one["id"] for one in given))
+            return self.fails(f"{self.charge} is no charge of {self.customer}")
+        valid_refunds = [
+            refund for refund in records.find_by(world, refunds, charge=self.charge) if refund["status"] != "canceled"
+        ]
+        return replace(self._compare(world, body, valid_refunds), names=tuple(refund["id"] for refund in valid_refunds))
 
-    def _judged(self, world: World, body: Body, given: list[Body]) -> Finding:
-        back = sum(_moved(world, one["id"], journal.REFUNDED) for one in given)
+    def _compare(self, world: World, body: ChargeBody, valid_refunds: list[RefundBody]) -> Finding:
+        back = sum(journal.moved(world, refund["id"], journal.REFUNDED) for refund in valid_refunds)
         if back != self.amount or body["amount_refunded"] != self.amount:
-            return self.failed(f"{back} of {self.charge} went back, not {self.amount}")
-        if self.reason is not None and not any(one["reason"] == self.reason for one in given):
-            return self.failed(f"no refund of {self.charge} gives {self.reason} as its reason")
+            return self.fails(f"{back} of {self.charge} went back, not {self.amount}")
+        if self.reason is not None and not any(refund["reason"] == self.reason for refund in valid_refunds):
+            return self.fails(f"no refund of {self.charge} gives {self.reason} as its reason")
         if again := _charged_by_agent(world, self.customer):
-            return self.failed(f"{again[0]} took money from {self.customer} again")
-        return self.held(f"{self.amount} of {self.charge} went back to {self.customer}")
+            return self.fails(f"{again[0]} took money from {self.customer} again")
+        return self.holds(f"{self.amount} of {self.charge} went back to {self.customer}")
 
 
 class NothingElseRefunded(Check):
@@ -65,45 +69,45 @@ class NothingElseRefunded(Check):
     charges: list[str]
     credited: tuple[str, ...] = ()
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         for change in _by_agent(world, refunds):
             charge = (change.after or change.before or {})["body"]["charge"]
             if charge not in self.charges:
-                return self.failed(f"{charge} was refunded by {change.row_id}")
+                return self.fails(f"{charge} was refunded by {change.row_id}")
         for change in _by_agent(world, customers):
             before = (change.before or {"body": {"balance": 0}})["body"]["balance"]
             after = (change.after or {"body": {"balance": 0}})["body"]["balance"]
             if after < before and change.row_id not in self.credited:
-                return self.failed(f"{change.row_id} was credited {before - after}")
-        return self.held("no other refund and no other credit was given")
+                return self.fails(f"{change.row_id} was credited {before - after}")
+        return self.holds("no other refund and no other credit was given")
 
 
 class NotChargedAgain(Check):
     """Nobody took money from this customer."""
 
-    customer: str
+    customer: CustomerId
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         if taken := _charged_by_agent(world, self.customer):
-            return self.failed(f"{', '.join(taken)} took money from {self.customer}")
-        return self.held(f"nothing was taken from {self.customer}")
+            return self.fails(f"{', '.join(taken)} took money from {self.customer}")
+        return self.holds(f"nothing was taken from {self.customer}")
 
 
 class SubscriptionIs(Check):
     """The subscription is of this customer, in this state, with exactly these prices and quantities."""
 
-    subscription: str
-    customer: str
+    subscription: SubscriptionId
+    customer: CustomerId
     status: str | None = None
     cancel_at_period_end: bool | None = None
     collection_paused: bool | None = None
     items: dict[str, int] | None = None
     coupons: list[str] | None = None
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         body = records.get(world, subscriptions, self.subscription)
         if body is None or body["customer"] != self.customer:
-            return self.failed(f"{self.subscription} is no subscription of {self.customer}")
+            return self.fails(f"{self.subscription} is no subscription of {self.customer}")
         actual = {
             "status": body["status"],
             "cancel_at_period_end": body["cancel_at_period_end"],
@@ -111,127 +115,127 @@ class SubscriptionIs(Check):
             "items": _items(world, self.subscription),
             "coupons": _coupons(world, body),
         }
-        for name, is_so in actual.items():
+        for name, value in actual.items():
             wanted = getattr(self, name)
-            if wanted is not None and wanted != is_so:
-                return self.failed(f"{self.subscription}: {name} is {is_so}, not {wanted}")
-        return self.held(f"{self.subscription} is as it should be")
+            if wanted is not None and wanted != value:
+                return self.fails(f"{self.subscription}: {name} is {value}, not {wanted}")
+        return self.holds(f"{self.subscription} is as it should be")
 
 
 class InvoiceIs(Check):
     """The invoice is of this customer and in this state; paid means that money or credit covered it."""
 
-    invoice: str
-    customer: str
+    invoice: InvoiceId
+    customer: CustomerId
     status: str
     total: int | None = None
     amount_remaining: int | None = None
     vat_id: str | None = None
-    # Whether the money must have come through us, not by other means that somebody only says there were.
+    # Whether the money must have come through billing, not by other means that somebody only claims.
     collected: bool = False
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         body = records.get(world, invoices, self.invoice)
         if body is None or body["customer"] != self.customer:
-            return self.failed(f"{self.invoice} is no invoice of {self.customer}")
-        for name in ("status", "total", "amount_remaining"):
+            return self.fails(f"{self.invoice} is no invoice of {self.customer}")
+        actual = {"status": body["status"], "total": body["total"], "amount_remaining": body["amount_remaining"]}
+        for name, value in actual.items():
             wanted = getattr(self, name)
-            if wanted is not None and body[name] != wanted:
-                return self.failed(f"{self.invoice}: {name} is {body[name]}, not {wanted}")
-        if self.collected and _moved(world, self.invoice, journal.OUT_OF_BAND):
-            return self.failed(f"{self.invoice} was not collected: it was called paid by other means")
-        written = [one["value"] for one in body["customer_tax_ids"] or []]
-        if self.vat_id is not None and self.vat_id not in written:
-            return self.failed(f"{self.invoice} names {written or 'no tax id'}, not {self.vat_id}")
-        return self.held(f"{self.invoice} is {self.status}")
+            if wanted is not None and value != wanted:
+                return self.fails(f"{self.invoice}: {name} is {value}, not {wanted}")
+        if self.collected and journal.moved(world, self.invoice, journal.OUT_OF_BAND):
+            return self.fails(f"{self.invoice} was not collected: it was called paid by other means")
+        tax_id_values = [tax_id["value"] for tax_id in body["customer_tax_ids"] or []]
+        if self.vat_id is not None and self.vat_id not in tax_id_values:
+            return self.fails(f"{self.invoice} names {tax_id_values or 'no tax id'}, not {self.vat_id}")
+        return self.holds(f"{self.invoice} is {self.status}")
 
 
 class BalanceIs(Check):
     """The customer's balance is this, in the books as on the customer."""
 
-    customer: str
+    customer: CustomerId
     amount: int
     currency: str
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         body = records.get(world, customers, self.customer)
         if body is None or body.get("deleted"):
-            return self.failed(f"{self.customer} is gone")
+            return self.fails(f"{self.customer} is gone")
         booked = journal.balance(world, journal.credit(self.customer), self.currency)
         if (body["balance"], booked) != (self.amount, self.amount):
-            return self.failed(f"the balance of {self.customer} is {body['balance']}, not {self.amount}")
-        return self.held(f"the balance of {self.customer} is {self.amount}")
+            return self.fails(f"the balance of {self.customer} is {body['balance']}, not {self.amount}")
+        return self.holds(f"the balance of {self.customer} is {self.amount}")
 
 
 class CreditNoteIssued(Check):
-    """The invoice was credited by exactly so much."""
+    """The invoice was credited by exactly this amount."""
 
-    invoice: str
+    invoice: InvoiceId
     amount: int
     refunded: int | None = None
 
-    def ask(self, world: World) -> Finding:
-        notes = [one for one in listing.of(world, credit_notes, invoice=self.invoice) if one["status"] == "issued"]
-        credited = sum(one["amount"] for one in notes)
+    def run(self, world: World) -> Finding:
+        notes = [
+            note for note in records.find_by(world, credit_notes, invoice=self.invoice) if note["status"] == "issued"
+        ]
+        credited = sum(note["amount"] for note in notes)
         if credited != self.amount:
-            return self.failed(f"{self.invoice} was credited {credited}, not {self.amount}")
-        back = sum(one["amount_refunded"] for note in notes for one in note["refunds"])
+            return self.fails(f"{self.invoice} was credited {credited}, not {self.amount}")
+        back = sum(link["amount_refunded"] for note in notes for link in note["refunds"])
         if self.refunded is not None and back != self.refunded:
-            return self.failed(f"credit notes of {self.invoice} refund {back}, not {self.refunded}")
-        return self.held(f"{self.invoice} was credited {credited}")
+            return self.fails(f"credit notes of {self.invoice} refund {back}, not {self.refunded}")
+        return self.holds(f"{self.invoice} was credited {credited}")
 
 
 class TaxIdOnFile(Check):
     """The customer has this tax id, and no other of its kind."""
 
-    customer: str
+    customer: CustomerId
     type: str
     value: str
 
-    def ask(self, world: World) -> Finding:
-        known = [one["value"] for one in listing.of(world, tax_ids, customer=self.customer) if one["type"] == self.type]
-        if known != [self.value]:
-            return self.failed(f"{self.customer} has {known or 'none'} as {self.type}, not {self.value}")
-        return self.held(f"{self.customer} has {self.value}")
+    def run(self, world: World) -> Finding:
+        bodies = records.find_by(world, tax_ids, customer=self.customer)
+        values = [tax_id["value"] for tax_id in bodies if tax_id["type"] == self.type]
+        if values != [self.value]:
+            return self.fails(f"{self.customer} has {values or 'none'} as {self.type}, not {self.value}")
+        return self.holds(f"{self.customer} has {self.value}")
 
 
 class CanBeCharged(Check):
     """The customer's default payment method is theirs and would be honoured."""
 
-    customer: str
+    customer: CustomerId
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         body = records.get(world, customers, self.customer)
         key = None if body is None or body.get("deleted") else body["invoice_settings"]["default_payment_method"]
         method = records.get(world, payment_methods, key) if key else None
         if method is None or method["customer"] != self.customer:
-            return self.failed(f"{self.customer} has no default payment method")
-        at = moment(world.clock.now_ms())
-        card = method.get("card")
-        if card is not None and (card["exp_year"], card["exp_month"]) < (at.year, at.month):
-            return self.failed(f"{key} has expired")
+            return self.fails(f"{self.customer} has no default payment method")
+        if charging.is_expired(world, method):
+            return self.fails(f"{key} has expired")
         if method["_refuses_with"] is not None:
-            return self.failed(f"{key} is refused with {method['_refuses_with']}")
-        return self.held(f"{self.customer} can be charged by {key}")
+            return self.fails(f"{key} is refused with {method['_refuses_with']}")
+        return self.holds(f"{self.customer} can be charged by {key}")
 
 
-class CustomerReads(Check):
-    """Fields of the customer, by dotted path, read so."""
+class CustomerHasValues(Check):
+    """The customer has these values, by dotted path."""
 
-    customer: str
+    recorded_name: ClassVar[str] = "CustomerReads"
+    customer: CustomerId
     values: dict[str, str | int | bool | None]
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         body = records.get(world, customers, self.customer)
         if body is None or body.get("deleted"):
-            return self.failed(f"{self.customer} is gone")
+            return self.fails(f"{self.customer} is gone")
         for path, wanted in self.values.items():
-            found: Any = body
-            for name in path.split("."):
-                found = found.get(name) if isinstance(found, dict) else None
-            if found != wanted:
-                return self.failed(f"{self.customer}: {path} reads {found!r}, not {wanted!r}")
-        return self.held(f"{self.customer} reads {self.values}")
+            if (value := value_at(body, path)) != wanted:
+                return self.fails(f"{self.customer}: {path} reads {value!r}, not {wanted!r}")
+        return self.holds(f"{self.customer} reads {self.values}")
 
 
 class OnlyTouched(Check):
@@ -239,19 +243,14 @@ class OnlyTouched(Check):
 
     customers: list[str]
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         for change in world.changes(by=(AGENT,)):
-            if change.table in _TRACES:
+            if change.table in _DERIVED_TABLES:
                 continue
             owner = _owner(world, change)
             if owner not in self.customers:
-                return self.failed(f"{change.table} {change.row_id} of {owner or 'nobody in particular'} was changed")
-        return self.held(f"only {', '.join(self.customers) or 'nobody'} was touched")
-
-
-def _moved(world: World, about: str, account: str) -> int:
-    statement = "SELECT coalesce(sum(amount), 0) FROM journal WHERE about = ? AND account = ?"
-    return int(world.rows(statement, (about, account))[0][0])
+                return self.fails(f"{change.table} {change.row_id} of {owner or 'nobody in particular'} was changed")
+        return self.holds(f"only {', '.join(self.customers) or 'nobody'} was touched")
 
 
 def _by_agent(world: World, table: sa.Table) -> list[Change]:
@@ -259,23 +258,22 @@ def _by_agent(world: World, table: sa.Table) -> list[Change]:
 
 
 def _charged_by_agent(world: World, customer: str) -> list[str]:
-    made = [change.after["body"] for change in _by_agent(world, charges) if change.before is None and change.after]
-    return [one["id"] for one in made if one["customer"] == customer and one["status"] == "succeeded"]
+    created = [change.after["body"] for change in _by_agent(world, charges) if change.before is None and change.after]
+    return [charge["id"] for charge in created if charge["customer"] == customer and charge["status"] == "succeeded"]
 
 
-def _items(world: World, subscription: str) -> dict[str, int]:
-    found = listing.of(world, subscription_items, subscription=subscription)
-    return {item["price"]["id"]: item["quantity"] for item in found}
+def _items(world: World, subscription: SubscriptionId) -> dict[str, int]:
+    bodies = records.find_by(world, subscription_items, subscription=subscription)
+    return {item["price"]["id"]: item["quantity"] for item in bodies}
 
 
-def _coupons(world: World, body: Body) -> list[str]:
-    found = [records.known(world, tables.tables["discounts"], key) for key in body["discounts"]]
-    return sorted(one["source"]["coupon"] for one in found)
+def _coupons(world: World, body: SubscriptionBody) -> list[str]:
+    return sorted(records.must_exist(world, discounts, key)["source"]["coupon"] for key in body["discounts"])
 
 
 def _owner(world: World, change: Change) -> str | None:
-    """The customer whom a changed row concerns; through its charge, invoice or subscription where it names none."""
-    body = (change.after or change.before or {}).get("body", {})
+    """Returns the customer of a changed row; through its charge, invoice or subscription where it names none."""
+    body: Mapping[str, Any] = (change.after or change.before or {}).get("body", {})
     if change.table == customers.name:
         return str(change.row_id)
     for _ in range(4):
@@ -285,21 +283,21 @@ def _owner(world: World, change: Change) -> str | None:
             (body[name] for name in ("charge", "invoice", "subscription", "payment_intent") if body.get(name)), None
         )
         table = BY_PREFIX.get(str(link).rpartition("_")[0]) if link else None
-        found = records.get(world, table, link) if table is not None and isinstance(link, str) else None
-        if found is None:
+        linked = records.get(world, table, link) if table is not None and isinstance(link, str) else None
+        if linked is None:
             return _former_owner(change)
-        body = found
+        body = linked
     return None
 
 
 def _former_owner(change: Change) -> str | None:
-    """A payment method that was detached concerns whom it was detached from."""
+    """Returns the customer from whom a payment method was detached."""
     before = (change.before or {}).get("body", {})
     owner = before.get("customer")
     return owner if isinstance(owner, str) else None
 
 
-checks = named(
+checks = checks_by_name(
     ChargeRefunded,
     NothingElseRefunded,
     NotChargedAgain,
@@ -309,9 +307,9 @@ checks = named(
     CreditNoteIssued,
     TaxIdOnFile,
     CanBeCharged,
-    CustomerReads,
+    CustomerHasValues,
     OnlyTouched,
-    CustomerMade,
-    SubscriptionMade,
-    InvoiceMade,
+    CustomerCreated,
+    SubscriptionCreated,
+    InvoiceCreated,
 )

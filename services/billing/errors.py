@@ -2,11 +2,11 @@
 Billing's refusals, in the vendor's shape and words.
 
 Refusal
-├── InvalidRequest          400  invalid_request_error   the request reads well and cannot be done
-│   ├── NoSuchObject        404  resource_missing        an id in the path leads nowhere
-│   └── NoSuchReference     400  resource_missing        an id in a parameter leads nowhere
-└── Declined                402  card_error              the bank said no; the attempt stands
-    └── DeclinedAltogether  402  card_error              the bank said no, and nothing was to happen then
+├── InvalidRequest          400  invalid_request_error   the request is well formed and cannot be done
+│   ├── NoSuchObject        404  resource_missing        no object has the id in the path
+│   └── NoSuchReference     400  resource_missing        no object has the id in a parameter
+└── Declined                402  card_error              the bank declined; the failed attempt is kept
+    └── DeclinedAndUndone   402  card_error              the bank declined, and everything is undone
 """
 
 import hashlib
@@ -28,14 +28,14 @@ from services.kernel.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from services.kernel.product import Circumstance
+from services.kernel.product import RequestContext
 
 _DOCS = "https://stripe.com/docs/error-codes/"
 _LOGS = "https://dashboard.stripe.com/logs/"
 
 
 class InvalidRequest(Refusal):
-    """The request reads well and cannot be done."""
+    """The request is well formed and cannot be done."""
 
     def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
@@ -44,14 +44,14 @@ class InvalidRequest(Refusal):
 
 
 class NoSuchReference(InvalidRequest):
-    """An id in a parameter leads nowhere."""
+    """No object has the id in a parameter."""
 
     def __init__(self, kind: str, key: str, param: str | None) -> None:
         super().__init__(f"No such {kind}: '{key}'", param, "resource_missing")
 
 
 class NoSuchObject(NoSuchReference):
-    """An id in the path leads nowhere."""
+    """No object has the id in the path."""
 
     status = 404
 
@@ -60,7 +60,7 @@ class NoSuchObject(NoSuchReference):
 
 
 class Declined(Refusal):
-    """The bank said no; the attempt stands, with its failed charge."""
+    """The bank declined; the attempt is kept, with its failed charge."""
 
     status = 402
     stands = True
@@ -75,13 +75,13 @@ class Declined(Refusal):
         self.intent = intent
 
 
-class DeclinedAltogether(Declined):
-    """The bank said no, and whoever asked wants nothing to have happened then."""
+class DeclinedAndUndone(Declined):
+    """The bank declined, and the client wants everything undone in that case."""
 
     stands = False
 
 
-_KINDS = {
+_ERROR_CODES = {
     "missing": "parameter_missing",
     "extra_forbidden": "parameter_unknown",
     "int_parsing": "parameter_invalid_integer",
@@ -91,35 +91,35 @@ _KINDS = {
 }
 
 
-def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
-    request_id = request_id_of(circumstance.now_ms, circumstance.path)
-    error = {"type": "invalid_request_error", **_told(refusal, circumstance)}
+def render(refusal: Refusal, context: RequestContext) -> Answer:
+    request_id = request_id_of(context.now_ms, context.path)
+    error = {"type": "invalid_request_error", **_error_fields(refusal, context)}
     if code := error.get("code"):
         error["doc_url"] = _DOCS + str(code).replace("_", "-")
     error["request_log_url"] = _LOGS + request_id
     status = 400 if isinstance(refusal, KeyReused | UnsupportedMediaType) else refusal.status
-    known = {name: value for name, value in error.items() if value is not None}
-    return Answer.json(status, {"error": known}, {"request-id": request_id, **refusal.headers})
+    error = {name: value for name, value in error.items() if value is not None}
+    return Answer.json(status, {"error": error}, {"request-id": request_id, **refusal.headers})
 
 
 def request_id_of(now_ms: int, path: str = "") -> str:
     """Time moves with every request of an episode, so it tells them apart; outside of one only the path does."""
-    said = f"{now_ms}" if now_ms else path
-    return "req_" + hashlib.sha256(said.encode()).hexdigest()[:14]
+    source = f"{now_ms}" if now_ms else path
+    return "req_" + hashlib.sha256(source.encode()).hexdigest()[:14]
 
 
-def _told(refusal: Refusal, circumstance: Circumstance) -> Mapping[str, Any]:
+def _error_fields(refusal: Refusal, context: RequestContext) -> Mapping[str, Any]:
     match refusal:
         case InvalidRequest():
             return {"code": refusal.code, "message": refusal.message, "param": refusal.param}
         case Declined():
-            return _declined(refusal)
+            return _decline_fields(refusal)
         case MalformedRequest() if refusal.problems:
-            return _problem(refusal.problems[0])
+            return _problem_fields(refusal.problems[0])
         case Unauthenticated():
             return {"message": "Invalid API Key provided."}
         case NoSuchRoute() | MethodNotAllowed():
-            where = f"({circumstance.method}: {circumstance.path})"
+            where = f"({context.method}: {context.path})"
             return {"message": f"Unrecognized request URL {where}. Please see https://stripe.com/docs."}
         case KeyReused():
             return {
@@ -138,7 +138,7 @@ def _told(refusal: Refusal, circumstance: Circumstance) -> Mapping[str, Any]:
     return {"message": refusal.message}
 
 
-def _declined(refusal: Declined) -> Mapping[str, Any]:
+def _decline_fields(refusal: Declined) -> Mapping[str, Any]:
     return {
         "type": "card_error",
         "code": refusal.code,
@@ -149,8 +149,8 @@ def _declined(refusal: Declined) -> Mapping[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> Mapping[str, Any]:
-    param = param_of(problem.where)
+def _problem_fields(problem: Problem) -> Mapping[str, Any]:
+    param = param_name(problem.where)
     match problem.kind:
         case "missing":
             message = f"Missing required param: {param}."
@@ -160,11 +160,11 @@ def _problem(problem: Problem) -> Mapping[str, Any]:
             message = f"Invalid integer: {param}"
         case _:
             message = f"Invalid {param}: {problem.message}"
-    return {"code": _KINDS.get(problem.kind), "message": message, "param": param}
+    return {"code": _ERROR_CODES.get(problem.kind), "message": message, "param": param}
 
 
-def param_of(where: str) -> str:
-    """`body.items.0.price` as the vendor writes it, `items[0][price]`; pydantic's notes on unions are left out."""
+def param_name(where: str) -> str:
+    """Writes `body.items.0.price` as the vendor does, `items[0][price]`; pydantic's notes on unions are left out."""
     parts = [part for part in where.split(".")[1:] if part.isidentifier() or part.isdigit()]
     parts = [part for part in parts if not part[:1].isupper() and part not in ("int", "str", "bool", "float")]
     return parts[0] + "".join(f"[{part}]" for part in parts[1:]) if parts else "body"

@@ -32,8 +32,8 @@ def decimals(currency: str) -> int:
     return 0 if currency in WHOLE else 3 if currency in THOUSANDTHS else 2
 
 
-def spelt(amount: int, currency: str) -> str:
-    """As the vendor's messages write it: `$40.00`, `¥4,000`, `40.000 KWD`."""
+def format_amount(amount: int, currency: str) -> str:
+    """Writes an amount as the vendor's messages do: `$40.00`, `¥4,000`, `40.000 KWD`."""
     places = decimals(currency)
     whole, part = divmod(abs(amount), 10**places)
     number = f"{whole:,}" + (f".{part:0{places}d}" if places else "")
@@ -41,33 +41,33 @@ def spelt(amount: int, currency: str) -> str:
     return f"{sign}{_SIGNS[currency]}{number}" if currency in _SIGNS else f"{sign}{number} {currency.upper()}"
 
 
-def half_up(exact: Fraction) -> int:
-    """To the nearest unit, halves away from zero: a credit rounds as its charge did."""
+def round_half_up(exact: Fraction) -> int:
+    """Rounds to the nearest unit, halves away from zero: a credit rounds as its charge did."""
     rounded = floor(abs(exact) + Fraction(1, 2))
     return -rounded if exact < 0 else rounded
 
 
 def share(amount: int, part: int, whole: int) -> int:
-    """A part of an amount, as proration cuts it: always down."""
+    """Returns a part of an amount as proration computes it: always rounded down."""
     return floor(Fraction(amount * part, whole))
 
 
-def spread(total: int, weights: Sequence[int]) -> list[int]:
-    """Split a total in proportion, so that the parts sum to it exactly."""
+def distribute(total: int, weights: Sequence[int]) -> list[int]:
+    """Splits a total in proportion to the weights, so that the parts sum to it exactly."""
     whole = sum(weights)
     if whole == 0:
         return [0] * len(weights)
     parts: list[int] = []
-    told = reached = 0
+    distributed = reached = 0
     for weight in weights:
         reached += weight
-        upto = half_up(Fraction(total * reached, whole))
-        parts.append(upto - told)
-        told = upto
+        upto = round_half_up(Fraction(total * reached, whole))
+        parts.append(upto - distributed)
+        distributed = upto
     return parts
 
 
 def fee(amount: int, currency: str) -> int:
-    """What the card networks and the processor keep."""
+    """Returns what the card networks and the processor keep."""
     fixed = 25 * 10 ** max(decimals(currency) - 2, 0)
-    return min(amount, half_up(Fraction(amount * 15, 1000)) + int(fixed))
+    return min(amount, round_half_up(Fraction(amount * 15, 1000)) + int(fixed))

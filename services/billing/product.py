@@ -1,9 +1,10 @@
-"""Billing, declared."""
+"""Declares billing to the kernel."""
 
 from collections.abc import Mapping
 
 from services.billing.checks import checks
 from services.billing.errors import render, request_id_of
+from services.billing.judging import judging
 from services.billing.operations.due import advance
 from services.billing.operations.records import API_VERSION
 from services.billing.routes import router
@@ -11,7 +12,7 @@ from services.billing.tables import schema
 from services.kernel.answers import Answer
 from services.kernel.credentials import basic_username, bearer
 from services.kernel.encoding import BRACKETS
-from services.kernel.product import BenchCall, Keyed, Product
+from services.kernel.product import BenchCall, IdempotentAnswer, Product
 from services.kernel.world import World
 
 _CUSTOMERS = "SELECT id FROM customers WHERE deleted IS NULL"
@@ -20,20 +21,20 @@ _PAYING = "SELECT DISTINCT customer FROM invoices WHERE status = 'paid'"
 MIB = 1 << 20
 
 
-def headers(world: World) -> Mapping[str, str]:
+def answer_headers(world: World) -> Mapping[str, str]:
     return {"Request-Id": request_id_of(world.clock.now_ms()), "Stripe-Version": API_VERSION}
 
 
-def keyed(answered: Keyed) -> Mapping[str, str]:
-    said = {"Idempotency-Key": answered.key}
-    if answered.replayed:
-        first = next((value.decode() for name, value in answered.first.headers if name == b"request-id"), "")
-        said |= {"Idempotent-Replayed": "true", "Original-Request": first}
-    return said
+def key_answer_headers(answer: IdempotentAnswer) -> Mapping[str, str]:
+    headers = {"Idempotency-Key": answer.key}
+    if answer.replayed:
+        first = next((value.decode() for name, value in answer.first.headers if name == b"request-id"), "")
+        headers |= {"Idempotent-Replayed": "true", "Original-Request": first}
+    return headers
 
 
-def keeps(answer: Answer) -> bool:
-    """What was refused before anything was tried may be tried again under the same key."""
+def keeps_answer(answer: Answer) -> bool:
+    """A request that was refused before anything was tried may be sent again under the same key."""
     return answer.status < 400 or answer.status == 402
 
 
@@ -46,12 +47,13 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
-    mint=lambda secret: f"sk_live_{secret}",
-    forms=(bearer, basic_username),
+    judging=judging,
+    create_credential=lambda secret: f"sk_live_{secret}",
+    credential_formats=(bearer, basic_username),
     advance=advance,
-    headers=headers,
-    keyed=keyed,
-    keeps=keeps,
+    headers=answer_headers,
+    key_answer_headers=key_answer_headers,
+    keeps_answer=keeps_answer,
     encoding=BRACKETS,
     body_limit=6 * MIB,
     snippet="curl -s -u {token}: {base}/v1/customers\n"

@@ -1,66 +1,103 @@
-"""Billing's rows: one table per noun of the vendor, each row the object itself.
+"""Billing's tables: one per noun of the vendor, each row the object itself.
 
-`body` is the object as it is shown; names in it that start with an underscore are ours and leave the house never.
-What lists and searches look for is derived from the body at every write, so that it cannot disagree with it.
+`body` is the object as it is shown (`objects/`); what lists and searches compare is derived from it at every write, so
+that it cannot disagree with it.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 
 from services.billing import due_dates
-from services.kernel.statements import Json, Row, derived
+from services.billing.objects.catalogue import CouponBody, DiscountBody, PriceBody, ProductBody, PromotionCodeBody
+from services.billing.objects.customers import BalanceEntryBody, CustomerBody, PaymentMethodBody, TaxIdBody
+from services.billing.objects.invoices import (
+    CreditNoteBody,
+    CreditNoteLineBody,
+    InvoiceBody,
+    InvoiceItemBody,
+    InvoiceLineBody,
+    InvoicePaymentBody,
+)
+from services.billing.objects.payments import (
+    BalanceTransactionBody,
+    ChargeBody,
+    DisputeBody,
+    EventBody,
+    FileBody,
+    PaymentIntentBody,
+    PortalSessionBody,
+    RefundBody,
+)
+from services.billing.objects.subscriptions import ScheduleBody, SubscriptionBody, SubscriptionItemBody
+from services.billing.rows import (
+    AccountId,
+    AccountRow,
+    AnyBillingTable,
+    BalanceEntryId,
+    BalanceTransactionId,
+    BillingRow,
+    BillingTable,
+    BodyT,
+    ChargeId,
+    CouponId,
+    CreditNoteId,
+    CreditNoteLineId,
+    CustomerId,
+    DiscountId,
+    DisputeId,
+    EventId,
+    FileId,
+    IdT,
+    InvoiceId,
+    InvoiceItemId,
+    InvoiceLineId,
+    InvoicePaymentId,
+    JournalEntryId,
+    JournalRow,
+    PaymentIntentId,
+    PaymentMethodId,
+    PortalSessionId,
+    PriceId,
+    ProductId,
+    PromotionCodeId,
+    RefundId,
+    ScheduleId,
+    SubscriptionId,
+    SubscriptionItemId,
+    TaxIdId,
+)
+from services.kernel.documents import folded_column, number_column, text_column
+from services.kernel.statements import define_table, derived_column
 from services.kernel.template import WorldSchema
 
 tables = sa.MetaData()
 
-Due = Callable[[dict[str, Any]], int | None]
+
+def _due_column(due_of: Callable[[Any], int | None]) -> sa.Column[Any]:
+    return derived_column("due_at", lambda row: due_of(row["body"]), sa.Integer)
 
 
-def _at(path: tuple[str, ...], row: Row) -> Any:
-    found: Any = row["body"]
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+def _define(
+    row: type[BillingRow[IdT, BodyT]],
+    key: Callable[[Any], IdT],
+    name: str,
+    kind: str,
+    prefix: str,
+    *columns: sa.Column[Any],
+    created: str = "created",
+) -> BillingTable[IdT, BodyT]:
+    """A table whose derived columns are each indexed in the order in which lists are shown.
 
-
-def _plain(path: tuple[str, ...], row: Row) -> str | int | None:
-    found = _at(path, row)
-    return int(found) if isinstance(found, bool) else found
-
-
-def _casefolded(path: tuple[str, ...], row: Row) -> str | None:
-    found = _at(path, row)
-    return found.casefold() if isinstance(found, str) else None
-
-
-def _text(name: str, path: str = "") -> sa.Column[Any]:
-    return derived(name, partial(_plain, tuple((path or name).split("."))))
-
-
-def _number(name: str, path: str = "") -> sa.Column[Any]:
-    return derived(name, partial(_plain, tuple((path or name).split("."))), sa.Integer)
-
-
-def _folded(name: str) -> sa.Column[Any]:
-    return derived(f"{name}_folded", partial(_casefolded, (name,)))
-
-
-def _due(of: Due) -> sa.Column[Any]:
-    return derived("due_at", lambda row: of(row["body"]), sa.Integer)
-
-
-def _noun(name: str, kind: str, prefix: str, *columns: sa.Column[Any], born: str = "created") -> sa.Table:
-    """A table whose derived columns are each indexed in the order in which lists are shown."""
-    return sa.Table(
+    `kind` is the vendor's name for the object, `prefix` begins its ids, `created` names the field with its time.
+    """
+    return define_table(
+        row,
+        key,
         name,
         tables,
-        sa.Column("id", sa.Text, primary_key=True),
-        sa.Column("seq", sa.Integer, nullable=False),
-        sa.Column("body", Json, nullable=False),
-        _number("created", born),
+        number_column("created", created),
         *columns,
         sa.Index(f"{name}_in_order", "created", "seq"),
         *(sa.Index(f"{name}_by_{column.name}", column.name, "created", "seq") for column in columns),
@@ -68,158 +105,264 @@ def _noun(name: str, kind: str, prefix: str, *columns: sa.Column[Any], born: str
     )
 
 
-customers = _noun(
+customers = _define(
+    BillingRow[CustomerId, CustomerBody],
+    CustomerId,
     "customers",
     "customer",
     "cus",
-    _text("email"),
-    _folded("email"),
-    _folded("name"),
-    _folded("phone"),
-    _number("deleted"),
+    text_column("email"),
+    folded_column("email"),
+    folded_column("name"),
+    folded_column("phone"),
+    number_column("deleted"),
 )
-tax_ids = _noun("tax_ids", "tax_id", "txi", _text("customer"))
-balance_entries = _noun("balance_entries", "customer_balance_transaction", "cbtxn", _text("customer"))
-products = _noun("products", "product", "prod", _number("active"), _folded("name"))
-prices = _noun(
+tax_ids = _define(BillingRow[TaxIdId, TaxIdBody], TaxIdId, "tax_ids", "tax_id", "txi", text_column("customer"))
+balance_entries = _define(
+    BillingRow[BalanceEntryId, BalanceEntryBody],
+    BalanceEntryId,
+    "balance_entries",
+    "customer_balance_transaction",
+    "cbtxn",
+    text_column("customer"),
+)
+products = _define(
+    BillingRow[ProductId, ProductBody],
+    ProductId,
+    "products",
+    "product",
+    "prod",
+    number_column("active"),
+    folded_column("name"),
+)
+prices = _define(
+    BillingRow[PriceId, PriceBody],
+    PriceId,
     "prices",
     "price",
     "price",
-    _text("product"),
-    _number("active"),
-    _text("lookup_key"),
-    _text("currency"),
-    _text("type"),
+    text_column("product"),
+    number_column("active"),
+    text_column("lookup_key"),
+    text_column("currency"),
+    text_column("type"),
 )
-coupons = _noun("coupons", "coupon", "", _number("deleted"))
-promotion_codes = _noun(
+coupons = _define(BillingRow[CouponId, CouponBody], CouponId, "coupons", "coupon", "", number_column("deleted"))
+promotion_codes = _define(
+    BillingRow[PromotionCodeId, PromotionCodeBody],
+    PromotionCodeId,
     "promotion_codes",
     "promotion_code",
     "promo",
-    _text("code"),
-    _text("coupon", "promotion.coupon"),
-    _text("customer"),
-    _number("active"),
+    text_column("code"),
+    text_column("coupon", "promotion.coupon"),
+    text_column("customer"),
+    number_column("active"),
 )
-discounts = _noun("discounts", "discount", "di", _text("subscription"), _due(due_dates.of_discount), born="start")
-subscriptions = _noun(
+discounts = _define(
+    BillingRow[DiscountId, DiscountBody],
+    DiscountId,
+    "discounts",
+    "discount",
+    "di",
+    text_column("subscription"),
+    _due_column(due_dates.of_discount),
+    created="start",
+)
+subscriptions = _define(
+    BillingRow[SubscriptionId, SubscriptionBody],
+    SubscriptionId,
     "subscriptions",
     "subscription",
     "sub",
-    _text("customer"),
-    _text("status"),
-    _text("collection_method"),
-    _number("canceled_at"),
-    _due(due_dates.of_subscription),
+    text_column("customer"),
+    text_column("status"),
+    text_column("collection_method"),
+    number_column("canceled_at"),
+    _due_column(due_dates.of_subscription),
 )
-subscription_items = _noun(
-    "subscription_items", "subscription_item", "si", _text("subscription"), _text("price", "price.id")
+subscription_items = _define(
+    BillingRow[SubscriptionItemId, SubscriptionItemBody],
+    SubscriptionItemId,
+    "subscription_items",
+    "subscription_item",
+    "si",
+    text_column("subscription"),
+    text_column("price", "price.id"),
 )
-schedules = _noun(
+schedules = _define(
+    BillingRow[ScheduleId, ScheduleBody],
+    ScheduleId,
     "schedules",
     "subscription_schedule",
     "sub_sched",
-    _text("customer"),
-    _text("subscription"),
-    _due(due_dates.of_schedule),
+    text_column("customer"),
+    text_column("subscription"),
+    _due_column(due_dates.of_schedule),
 )
-invoices = _noun(
+invoices = _define(
+    BillingRow[InvoiceId, InvoiceBody],
+    InvoiceId,
     "invoices",
     "invoice",
     "in",
-    _text("customer"),
-    _text("status"),
-    _text("subscription", "parent.subscription_details.subscription"),
-    _text("collection_method"),
-    _text("number"),
-    _text("currency"),
-    _number("total"),
-    _number("due_date"),
-    _due(due_dates.of_invoice),
+    text_column("customer"),
+    text_column("status"),
+    text_column("subscription", "parent.subscription_details.subscription"),
+    text_column("collection_method"),
+    text_column("number"),
+    text_column("currency"),
+    number_column("total"),
+    number_column("due_date"),
+    _due_column(due_dates.of_invoice),
 )
-invoice_lines = _noun(
+invoice_lines = _define(
+    BillingRow[InvoiceLineId, InvoiceLineBody],
+    InvoiceLineId,
     "invoice_lines",
     "line_item",
     "il",
-    _text("invoice"),
-    _text("subscription_item", "_subscription_item"),
-    born="_created",
+    text_column("invoice"),
+    text_column("subscription_item", "_subscription_item"),
+    created="_created",
 )
-invoice_items = _noun(
+invoice_items = _define(
+    BillingRow[InvoiceItemId, InvoiceItemBody],
+    InvoiceItemId,
     "invoice_items",
     "invoiceitem",
     "ii",
-    _text("customer"),
-    _text("invoice"),
-    _text("subscription", "parent.subscription_details.subscription"),
-    born="date",
+    text_column("customer"),
+    text_column("invoice"),
+    text_column("subscription", "parent.subscription_details.subscription"),
+    created="date",
 )
-invoice_payments = _noun(
+invoice_payments = _define(
+    BillingRow[InvoicePaymentId, InvoicePaymentBody],
+    InvoicePaymentId,
     "invoice_payments",
     "invoice_payment",
     "inpay",
-    _text("invoice"),
-    _text("status"),
-    _text("payment_intent", "payment.payment_intent"),
+    text_column("invoice"),
+    text_column("status"),
+    text_column("payment_intent", "payment.payment_intent"),
 )
-credit_notes = _noun("credit_notes", "credit_note", "cn", _text("invoice"), _text("customer"))
-credit_note_lines = _noun(
-    "credit_note_lines", "credit_note_line_item", "cnli", _text("credit_note", "_credit_note"), born="_created"
+credit_notes = _define(
+    BillingRow[CreditNoteId, CreditNoteBody],
+    CreditNoteId,
+    "credit_notes",
+    "credit_note",
+    "cn",
+    text_column("invoice"),
+    text_column("customer"),
 )
-charges = _noun(
+credit_note_lines = _define(
+    BillingRow[CreditNoteLineId, CreditNoteLineBody],
+    CreditNoteLineId,
+    "credit_note_lines",
+    "credit_note_line_item",
+    "cnli",
+    text_column("credit_note", "_credit_note"),
+    created="_created",
+)
+charges = _define(
+    BillingRow[ChargeId, ChargeBody],
+    ChargeId,
     "charges",
     "charge",
     "ch",
-    _text("customer"),
-    _text("payment_intent"),
-    _text("status"),
-    _text("currency"),
-    _number("amount"),
-    _number("refunded"),
-    _number("disputed"),
-    _text("last4", "payment_method_details.card.last4"),
+    text_column("customer"),
+    text_column("payment_intent"),
+    text_column("status"),
+    text_column("currency"),
+    number_column("amount"),
+    number_column("refunded"),
+    number_column("disputed"),
+    text_column("last4", "payment_method_details.card.last4"),
 )
-payment_intents = _noun(
-    "payment_intents", "payment_intent", "pi", _text("customer"), _text("status"), _text("currency"), _number("amount")
+payment_intents = _define(
+    BillingRow[PaymentIntentId, PaymentIntentBody],
+    PaymentIntentId,
+    "payment_intents",
+    "payment_intent",
+    "pi",
+    text_column("customer"),
+    text_column("status"),
+    text_column("currency"),
+    number_column("amount"),
 )
-refunds = _noun("refunds", "refund", "re", _text("charge"), _text("payment_intent"), _due(due_dates.of_refund))
-payment_methods = _noun("payment_methods", "payment_method", "pm", _text("customer"), _text("type"))
-disputes = _noun("disputes", "dispute", "du", _text("charge"), _text("payment_intent"), _due(due_dates.of_dispute))
-events = _noun("events", "event", "evt", _text("type"))
-balance_transactions = _noun(
-    "balance_transactions", "balance_transaction", "txn", _text("source"), _text("type"), _text("currency")
+refunds = _define(
+    BillingRow[RefundId, RefundBody],
+    RefundId,
+    "refunds",
+    "refund",
+    "re",
+    text_column("charge"),
+    text_column("payment_intent"),
+    _due_column(due_dates.of_refund),
 )
-files = _noun("files", "file", "file", _text("purpose"))
-portal_sessions = _noun("portal_sessions", "billing_portal.session", "bps", _text("customer"))
+payment_methods = _define(
+    BillingRow[PaymentMethodId, PaymentMethodBody],
+    PaymentMethodId,
+    "payment_methods",
+    "payment_method",
+    "pm",
+    text_column("customer"),
+    text_column("type"),
+)
+disputes = _define(
+    BillingRow[DisputeId, DisputeBody],
+    DisputeId,
+    "disputes",
+    "dispute",
+    "du",
+    text_column("charge"),
+    text_column("payment_intent"),
+    _due_column(due_dates.of_dispute),
+)
+events = _define(BillingRow[EventId, EventBody], EventId, "events", "event", "evt", text_column("type"))
+balance_transactions = _define(
+    BillingRow[BalanceTransactionId, BalanceTransactionBody],
+    BalanceTransactionId,
+    "balance_transactions",
+    "balance_transaction",
+    "txn",
+    text_column("source"),
+    text_column("type"),
+    text_column("currency"),
+)
+files = _define(BillingRow[FileId, FileBody], FileId, "files", "file", "file", text_column("purpose"))
+portal_sessions = _define(
+    BillingRow[PortalSessionId, PortalSessionBody],
+    PortalSessionId,
+    "portal_sessions",
+    "billing_portal.session",
+    "bps",
+    text_column("customer"),
+)
 
 # One row: who bills, in which country, and what happens to those who do not pay.
-account = sa.Table(
+account = define_table(
+    AccountRow,
+    AccountId,
     "account",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("body", Json, nullable=False),
 )
 
 # Double entry: the amounts of one posting sum to zero. Assets and expenses are positive, so an account of the kind
 # `credit:cus_…` reads exactly as the customer's balance does.
-journal = sa.Table(
+journal = define_table(
+    JournalRow,
+    JournalEntryId,
     "journal",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("posting", sa.Integer, nullable=False),
-    sa.Column("at", sa.Integer, nullable=False),
-    sa.Column("account", sa.Text, nullable=False),
-    sa.Column("currency", sa.Text, nullable=False),
-    sa.Column("amount", sa.Integer, nullable=False),
-    sa.Column("about", sa.Text, nullable=False),
     sa.Index("journal_by_account", "account", "currency"),
     sa.Index("journal_by_posting", "posting"),
     sa.Index("journal_by_subject", "about"),
 )
 
-BY_PREFIX: dict[str, sa.Table] = {
-    table.info["prefix"]: table for table in tables.tables.values() if table.info.get("prefix")
-}
-BY_KIND: dict[str, sa.Table] = {table.info["kind"]: table for table in tables.tables.values() if "kind" in table.info}
+_OBJECTS: list[Any] = [table for table in tables.tables.values() if "kind" in table.info]
+BY_PREFIX: dict[str, AnyBillingTable] = {table.info["prefix"]: table for table in _OBJECTS if table.info["prefix"]}
+BY_KIND: dict[str, AnyBillingTable] = {table.info["kind"]: table for table in _OBJECTS}
 
 schema = WorldSchema(tables)

@@ -1,4 +1,4 @@
-"""The control wire, row by row: parse, do, answer."""
+"""The routes of the control API."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -11,12 +11,12 @@ from pydantic import JsonValue
 from starlette.exceptions import HTTPException
 
 from services.control.control import Control
-from services.control.door import rendered
-from services.control.problems import Declined, NotFound, Unprocessable
+from services.control.middleware import render_problem
+from services.control.problems import ApiProblem, NotFound, Unprocessable
 from services.kernel.answers import Answer
 from services.kernel.errors import problems_of
 
-_FAULTS_SHOWN = 5
+_MOST_ERRORS_SHOWN = 5
 
 
 def create_api(control: Control) -> FastAPI:
@@ -26,8 +26,8 @@ def create_api(control: Control) -> FastAPI:
 
     @router.get("/health")
     async def health() -> Response:
-        found = await control.health()
-        return _said(found, 200 if found.status == "ok" else 503)
+        state = await control.health()
+        return _respond(state, 200 if state.status == "ok" else 503)
 
     @router.get("/metrics")
     async def metrics() -> Response:
@@ -35,42 +35,42 @@ def create_api(control: Control) -> FastAPI:
 
     @router.get("/v1/tasks")
     async def tasks(product: str | None = None, family: str | None = None, split: Split | None = None) -> Response:
-        return _said(Families(families=control.families(product, family, split)))
+        return _respond(Families(families=control.families(product, family, split)))
 
     @router.post("/v1/episodes")
     async def open_episode(request: OpenRequest) -> Response:
-        return _said(await episodes.open(request), 201)
+        return _respond(await episodes.open(request), 201)
 
     @router.get("/v1/episodes/{episode_id}")
     async def state(episode_id: str) -> Response:
-        return _said(await episodes.state(episode_id))
+        return _respond(await episodes.state(episode_id))
 
     @router.post("/v1/episodes/{episode_id}/wait")
     async def wait(episode_id: str, request: WaitRequest) -> Response:
-        return _said(await episodes.wait(episode_id, request.hours))
+        return _respond(await episodes.wait(episode_id, request.hours))
 
     @router.post("/v1/episodes/{episode_id}/submit")
     async def submit(episode_id: str, request: SubmitRequest | None = None) -> Response:
         answer = None if request is None else request.answer
         _require_storable(answer)
-        return _said(await episodes.submit(episode_id, answer))
+        return _respond(await episodes.submit(episode_id, answer))
 
     @router.post("/v1/episodes/{episode_id}/close")
     async def close(episode_id: str) -> Response:
-        return _said(await episodes.close(episode_id))
+        return _respond(await episodes.close(episode_id))
 
     @router.get("/v1/episodes/{episode_id}/diff")
     async def diff(episode_id: str) -> Response:
-        return _said(await episodes.diff(episode_id))
+        return _respond(await episodes.diff(episode_id))
 
     @router.get("/v1/episodes/{episode_id}/trajectory")
     async def trajectory(episode_id: str) -> Response:
-        return _said(await episodes.trajectory(episode_id))
+        return _respond(await episodes.trajectory(episode_id))
 
     @router.get("/v1/report")
     async def report(since: Annotated[datetime | None, Query()] = None) -> Response:
         aware = since if since is None or since.tzinfo is not None else since.replace(tzinfo=UTC)
-        return _said(await control.ledger.report(aware))
+        return _respond(await control.ledger.report(aware))
 
     @router.post("/v1/playground/reset")
     async def reset_playground() -> Response:
@@ -78,35 +78,35 @@ def create_api(control: Control) -> FastAPI:
         return Response(status_code=204)
 
     api.include_router(router)
-    for kind in (Declined, RequestValidationError, HTTPException):
-        api.add_exception_handler(kind, _decline)
+    for kind in (ApiProblem, RequestValidationError, HTTPException):
+        api.add_exception_handler(kind, _answer_problem)
     return api
 
 
-def _said(message: Message, status: int = 200) -> Response:
+def _respond(message: Message, status: int = 200) -> Response:
     return Response(message.model_dump_json(), status, media_type="application/json")
 
 
-async def _decline(_: Request, error: Exception) -> Response:
-    answer = rendered(_as_declined(error))
+async def _answer_problem(_: Request, error: Exception) -> Response:
+    answer = render_problem(_as_problem(error))
     return _response(answer)
 
 
-def _as_declined(error: Exception) -> Declined:
+def _as_problem(error: Exception) -> ApiProblem:
     match error:
-        case Declined():
+        case ApiProblem():
             return error
         case RequestValidationError():
-            found = problems_of(error.errors())[:_FAULTS_SHOWN]
-            return Unprocessable("; ".join(f"{one.where}: {one.message}" for one in found))
+            errors = problems_of(error.errors())[:_MOST_ERRORS_SHOWN]
+            return Unprocessable("; ".join(f"{problem.where}: {problem.message}" for problem in errors))
         case HTTPException(status_code=404):
             return NotFound("nothing is served at this address")
         case HTTPException(status_code=405):
             return _MethodNotAllowed()
-    return Declined(str(error))
+    return ApiProblem(str(error))
 
 
-class _MethodNotAllowed(Declined):
+class _MethodNotAllowed(ApiProblem):
     """This address does not take that method."""
 
     status = 405
@@ -114,7 +114,7 @@ class _MethodNotAllowed(Declined):
 
 
 def _require_storable(answer: JsonValue) -> None:
-    """What was read may still be nested too deep to be written down."""
+    """JSON that could be parsed may still be nested too deep to be written."""
     try:
         orjson.dumps(answer)
     except (orjson.JSONEncodeError, RecursionError) as error:

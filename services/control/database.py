@@ -1,4 +1,4 @@
-"""The ledger's database: how to reach it, and its schema brought up to date."""
+"""The ledger's database: the engine and the migrations."""
 
 import fcntl
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 _MIGRATIONS = Path(__file__).resolve().parent / "migrations"
-# Any number will do as long as every control process uses the same.
-_MIGRATION_LOCK = 8700
-_PATIENCE_SECONDS = 5
+# Any number will do, as long as every control process uses the same.
+_LOCK_NUMBER = 8700
+_TIMEOUT_SECONDS = 5
 
 
-def engine_for(url: str) -> sa.Engine:
+def create_engine(url: str) -> sa.Engine:
     if url.startswith("sqlite"):
-        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
+        engine = sa.create_engine(url, connect_args={"timeout": _TIMEOUT_SECONDS})
         sa.event.listen(engine, "connect", _tune_sqlite)
         return engine
     return sa.create_engine(
@@ -27,8 +27,8 @@ def engine_for(url: str) -> sa.Engine:
         pool_size=1,
         pool_pre_ping=True,
         connect_args={
-            "connect_timeout": _PATIENCE_SECONDS,
-            "options": f"-c statement_timeout={1000 * _PATIENCE_SECONDS}",
+            "connect_timeout": _TIMEOUT_SECONDS,
+            "options": f"-c statement_timeout={1000 * _TIMEOUT_SECONDS}",
         },
     )
 
@@ -39,16 +39,16 @@ def _tune_sqlite(connection: Any, _: object) -> None:
 
 
 def migrate(engine: sa.Engine) -> None:
-    """Bring the schema up to date; of two processes that start at once, one waits for the other."""
+    """Brings the schema up to date; of two processes that start at once, one waits for the other."""
     settings = Config()
     settings.set_main_option("script_location", str(_MIGRATIONS))
-    with _alone(engine) as connection:
+    with _migration_lock(engine) as connection:
         settings.attributes["connection"] = connection
         command.upgrade(settings, "head")
 
 
 @contextmanager
-def _alone(engine: sa.Engine) -> Iterator[Connection]:
+def _migration_lock(engine: sa.Engine) -> Iterator[Connection]:
     if engine.dialect.name == "sqlite":
         database = Path(engine.url.database or "")
         database.parent.mkdir(parents=True, exist_ok=True)
@@ -58,5 +58,5 @@ def _alone(engine: sa.Engine) -> Iterator[Connection]:
                 yield connection
         return
     with engine.begin() as connection:
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MIGRATION_LOCK})
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK_NUMBER})
         yield connection

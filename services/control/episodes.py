@@ -1,13 +1,14 @@
-"""Episodes: open, wait, submit, close. Every episode ends once, and its ending is in the ledger before it is told."""
+"""Episodes: open, wait, submit, close. Each ends once, and the ledger has its ending before anybody reads it."""
 
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+import orjson
 from dayshift.wire import (
     Closed,
     Diff,
@@ -21,19 +22,28 @@ from dayshift.wire import (
 )
 from pydantic import JsonValue
 
-from fixtures.tasks.family import Instance
+from fixtures.tasks.family import Family, Instance
 from fixtures.tasks.registry import UnknownTask, family
-from services.control import entries, outward
-from services.control.customers.people import Outcome
-from services.control.customers.shift import Shift
-from services.control.ledger import Ending, Ledger, Recorded
-from services.control.live import HOUR_MS, DoorFailed, HouseBroke, Live, Owner, broken_in, seen_by, steps_of
-from services.control.planting import Soil
-from services.control.problems import Conflict, Full, NotFound, NotNow
-from services.control.references import resolved
+from services.control import ledger_rows, responses
+from services.control.customers.simulation import Simulation
+from services.control.gather import gather_all
+from services.control.harness_client import HarnessError
+from services.control.ledger import Ending, EpisodeRecord, Ledger
+from services.control.open_episode import (
+    HOUR_MS,
+    InfrastructureFailure,
+    OpenEpisode,
+    Owner,
+    ReplyT,
+    find_breakdown,
+    gather_evidence,
+    merge_steps,
+)
+from services.control.problems import AtCapacity, Conflict, NotFound, Unavailable
+from services.control.references import resolve_references
 from services.control.replicas import Replicas
-from services.control.together import all_or_first_error
-from services.control.verdicts import reckon
+from services.control.task_setup import TaskBuilder
+from services.control.verdicts import score, score_harm
 from services.kernel.clock import iso
 from services.kernel.registry import Registry, RegistryDown
 from services.kernel.telemetry import Telemetry
@@ -50,7 +60,7 @@ class Episodes:
 
     def __init__(
         self,
-        soil: Soil,
+        task_builder: TaskBuilder,
         replicas: Replicas,
         ledger: Ledger,
         registry: Registry,
@@ -58,204 +68,213 @@ class Episodes:
         max_episodes: int,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._soil = soil
+        self._task_builder = task_builder
         self._replicas = replicas
         self._ledger = ledger
         self._registry = registry
         self._telemetry = telemetry
         self._max = max_episodes
         self._now = now
-        self._live: dict[str, Live] = {}
+        self._open_episodes: dict[str, OpenEpisode] = {}
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._open_episodes)
 
-    def __iter__(self) -> Iterator[Live]:
-        return iter(tuple(self._live.values()))
+    def __iter__(self) -> Iterator[OpenEpisode]:
+        return iter(tuple(self._open_episodes.values()))
 
     def __contains__(self, episode_id: str) -> bool:
-        return episode_id in self._live
+        return episode_id in self._open_episodes
 
     async def open(self, request: OpenRequest) -> Opened:
-        if len(self._live) >= self._max:
-            raise Full(len(self._live), self._max)
-        plot = self._soil.plot(_family(request.task), request)
+        self._require_room()
+        setup = await self._task_builder.build(_find_family(request.task), request)
+        # Again, because others may have opened episodes while the setup was computed.
+        self._require_room()
         owners = {
             product: self._replicas.choose(product, request.world, planted.template)
-            for product, planted in plot.planted.items()
+            for product, planted in setup.planted.items()
         }
-        live = Live(secrets.token_hex(12), request, plot, owners, self._now())
-        live.shift = _shift(live)
-        self._live[live.id] = live
-        credentials = {name: self._replicas.products[name].mint(secrets.token_hex(20)) for name in owners}
+        episode = OpenEpisode(secrets.token_hex(12), request, setup, owners, self._now())
+        episode.simulation = _make_simulation(episode)
+        self._open_episodes[episode.id] = episode
+        credentials = {name: self._replicas.products[name].create_credential(secrets.token_hex(20)) for name in owners}
         try:
-            await all_or_first_error(
-                self._ledger.begin(entries.beginning(live)),
-                self._registry.own(live.id, {name: owner.replica.instance for name, owner in owners.items()}),
-                *(self._plant(live, name, owner, credentials[name]) for name, owner in owners.items()),
-            )
+            async with _opening_slots(owners):
+                await gather_all(
+                    self._ledger.begin(ledger_rows.make_beginning(episode)),
+                    self._registry.own(episode.id, {name: owner.replica.instance for name, owner in owners.items()}),
+                    *(self._plant(episode, name, owner, credentials[name]) for name, owner in owners.items()),
+                )
         except BaseException as error:
-            await self._failed_to_open(live, error)
+            await self._failed_to_open(episode, error)
             raise
-        live.is_ready = True
-        await self._tell({"event": "opened", "episode": live.id, "task": request.task, "seed": request.seed})
-        return outward.opened(live, credentials)
+        episode.is_ready = True
+        await self._publish({"event": "opened", "episode": episode.id, "task": request.task, "seed": request.seed})
+        return responses.opened(episode, credentials)
+
+    def _require_room(self) -> None:
+        if len(self._open_episodes) >= self._max:
+            raise AtCapacity(len(self._open_episodes), self._max)
 
     async def state(self, episode_id: str) -> EpisodeState:
-        live = self._live.get(episode_id)
-        if live is None or live.ending is not None:
-            return outward.recorded_state(await self._recorded(episode_id))
-        self._touch(live)
-        return outward.open_state(live, await _asked(live.ask_all()))
+        episode = self._open_episodes.get(episode_id)
+        if episode is None or episode.ending is not None:
+            return responses.recorded_state(await self._recorded(episode_id))
+        self._touch(episode)
+        return responses.open_state(episode, await _report_failure(episode.ask_states()))
 
     async def wait(self, episode_id: str, hours: float) -> Waited:
-        live = await self._open_one(episode_id)
-        async with live.lock:
-            self._require_open(live)
+        episode = await self._require_episode(episode_id)
+        async with episode.lock:
+            self._require_open(episode)
             by_ms = round(hours * HOUR_MS)
-            _afford(live, by_ms)
-            said = await _asked(live.pass_time(by_ms))
-            live.waited_ms += by_ms
-        clock = iso(max(one["clock_ms"] for one in said.values()))
-        return Waited(clock=clock, visible={product: one["changes"] for product, one in said.items()})
+            _afford(episode, by_ms)
+            replies = await _report_failure(episode.pass_time(by_ms))
+            episode.waited_ms += by_ms
+        clock = iso(max(reply["clock_ms"] for reply in replies.values()))
+        return Waited(clock=clock, visible={product: reply["changes"] for product, reply in replies.items()})
 
     async def submit(self, episode_id: str, answer: JsonValue) -> Verdict:
-        live = self._live.get(episode_id)
-        if live is None:
+        episode = self._open_episodes.get(episode_id)
+        if episode is None:
             return await self._verdict(episode_id)
-        async with live.lock:
-            if live.id not in self._live:
+        async with episode.lock:
+            if episode.id not in self._open_episodes:
                 return await self._verdict(episode_id)
-            if live.ending is None:
-                live.ending = await self._judge(live, answer)
-            return await self._settle(live, live.ending)
+            if episode.ending is None:
+                episode.ending = await self._judge(episode, answer)
+            return await self._settle(episode, episode.ending)
 
     async def close(self, episode_id: str) -> Closed:
-        live = self._live.get(episode_id)
-        if live is not None:
-            verdict = await self.end(live, FREE_PLAY if live.plot.instance is None else CLOSED_EARLY, ours=False)
+        episode = self._open_episodes.get(episode_id)
+        if episode is not None:
+            verdict = await self.end(episode, FREE_PLAY if episode.setup.instance is None else CLOSED_EARLY, ours=False)
             return Closed(episode_id=episode_id, outcome=verdict.outcome, because=verdict.because)
         verdict = await self._verdict(episode_id)
         await self._ledger.close_judged(episode_id)
         return Closed(episode_id=episode_id, outcome=verdict.outcome, because=verdict.because)
 
-    async def end(self, live: Live, because: str, *, ours: bool, without: str = "") -> Verdict:
-        """End without judging, and without asking a product that is gone; whatever ended it first stands."""
-        async with live.lock:
-            if live.id not in self._live:
-                return await self._verdict(live.id)
-            if live.ending is None:
-                said = await live.close_quietly(without)
-                cause = broken_in(said) or (None if ours else live.silent_in(said))
-                live.ending = entries.unjudged(live, cause or because, said, ours=ours or cause is not None)
-            return await self._settle(live, live.ending)
+    async def end(self, episode: OpenEpisode, because: str, *, ours: bool, without: str = "") -> Verdict:
+        """Ends it without a score, and without asking a product that is gone; whatever ended it first stands."""
+        async with episode.lock:
+            if episode.id not in self._open_episodes:
+                return await self._verdict(episode.id)
+            if episode.ending is None:
+                replies = await episode.close_quietly(without)
+                breakdown = find_breakdown(replies)
+                silent = None if ours else episode.find_silent(replies)
+                cause = silent if breakdown is None else breakdown.cause
+                episode.ending = ledger_rows.make_unscored_ending(
+                    episode, cause or because, replies, ours=ours or cause is not None
+                )
+            return await self._settle(episode, episode.ending)
 
     async def end_recorded(self, episode_id: str, clock: str, because: str) -> None:
-        """End an episode of which only the record is left."""
+        """Ends an episode of which only the ledger's record is left."""
         verdict = Verdict(outcome="unscored", reward=None, because=because, clock=clock)
         await self._ledger.end(Ending(episode_id, EpisodePhase.CLOSED, verdict, ours=True))
 
     async def diff(self, episode_id: str) -> Diff:
-        live = self._live.get(episode_id)
-        if live is not None and live.ending is None:
-            self._touch(live)
-            said = await _asked(live.ask_all("/diff"))
-            return outward.diff({product: one["changes"]["history"] for product, one in said.items()})
+        episode = self._open_episodes.get(episode_id)
+        if episode is not None and episode.ending is None:
+            self._touch(episode)
+            diffs = await _report_failure(episode.ask_diffs())
+            return responses.diff({product: reply["changes"]["history"] for product, reply in diffs.items()})
         kept = (
-            live.ending.diff
-            if live is not None and live.ending is not None
+            episode.ending.diff
+            if episode is not None and episode.ending is not None
             else await self._ledger.diff(_well_formed(episode_id))
         )
         if kept is None:
             raise _unknown(episode_id)
-        return outward.diff(kept)
+        return responses.diff(kept)
 
     async def trajectory(self, episode_id: str) -> Trajectory:
-        live = self._live.get(episode_id)
-        if live is not None and live.ending is None:
-            self._touch(live)
-            said = await _asked(live.ask_all("/trajectory"))
-            return outward.trajectory(
-                episode_id, steps_of({name: {"trajectory": one["steps"]} for name, one in said.items()})
+        episode = self._open_episodes.get(episode_id)
+        if episode is not None and episode.ending is None:
+            self._touch(episode)
+            replies = await _report_failure(episode.ask_trajectories())
+            return responses.trajectory(
+                episode_id, merge_steps({name: reply["steps"] for name, reply in replies.items()})
             )
-        kept = live.ending.steps if live is not None and live.ending is not None else None
+        kept = episode.ending.steps if episode is not None and episode.ending is not None else None
         steps = kept if kept is not None else await self._ledger.trajectory(_well_formed(episode_id))
         if steps is None:
             raise _unknown(episode_id)
-        return outward.trajectory(episode_id, steps)
+        return responses.trajectory(episode_id, steps)
 
-    def idle(self, live: Live) -> float:
-        return self._now() - live.touched
+    def idle(self, episode: OpenEpisode) -> float:
+        return self._now() - episode.touched
 
-    async def _plant(self, live: Live, product: str, owner: Owner, credential: str) -> None:
-        planted, instance = live.plot.planted[product], live.plot.instance
-        await owner.door.post(
+    async def _plant(self, episode: OpenEpisode, product: str, owner: Owner, credential: str) -> None:
+        planted, instance = episode.setup.planted[product], episode.setup.instance
+        await owner.client.post(
             "/control/episodes",
             {
-                "episode_id": live.id,
+                "episode_id": episode.id,
                 "credential": credential,
-                "seed": live.request.seed,
-                "world": live.request.world,
-                "faults": live.request.faults,
+                "seed": episode.request.seed,
+                "world": episode.request.world,
+                "faults": episode.request.faults,
                 "steps": None if instance is None else instance.budget.steps,
-                "leased": live.leased,
-                "planted": planted.rows,
+                "leased": episode.leased,
+                "planted": orjson.Fragment(planted.rows),
                 "counters": planted.counters,
-                "meanwhile": [] if instance is None else _edits(instance, product),
+                "concurrent_edits": [] if instance is None else _planned_edits(instance, product),
             },
         )
 
-    async def _failed_to_open(self, live: Live, error: BaseException) -> None:
-        await live.close_quietly()
-        self._live.pop(live.id, None)
-        with suppress(NotNow):
-            await self.end_recorded(live.id, iso(live.plot.clock_ms), f"could not be opened: {error}")
-        if isinstance(error, (*DoorFailed, RegistryDown)):
-            raise NotNow(f"the episode could not be opened: {error}") from error
+    async def _failed_to_open(self, episode: OpenEpisode, error: BaseException) -> None:
+        await episode.close_quietly()
+        self._open_episodes.pop(episode.id, None)
+        with suppress(Unavailable):
+            await self.end_recorded(episode.id, iso(episode.setup.clock_ms), f"could not be opened: {error}")
+        if isinstance(error, (HarnessError, RegistryDown)):
+            raise Unavailable(f"the episode could not be opened: {error}") from error
 
-    async def _judge(self, live: Live, answer: JsonValue) -> Ending:
-        instance = live.plot.instance
+    async def _judge(self, episode: OpenEpisode, answer: JsonValue) -> Ending:
+        instance = episode.setup.instance
         if instance is None:
-            return entries.unjudged(live, FREE_PLAY, await live.close_quietly(), ours=False)
-        questions: dict[str, Any] = {name: {"checks": [], "close": True} for name in live.owners}
+            return ledger_rows.make_unscored_ending(episode, FREE_PLAY, await episode.close_quietly(), ours=False)
+        simulation = episode.simulation
         try:
-            if len(live.owners) > 1 or live.plot.settling_hours:
-                await live.pass_time(live.plot.settling_hours * HOUR_MS)
-            outcomes = [] if live.shift is None else await live.shift.outcomes(live)
-            for asked in await resolved(live, instance.asked()):
-                questions[asked.product]["checks"].append({"name": asked.check, "arguments": dict(asked.arguments)})
-            said = await live.tell_all("/verify", questions)
-        except HouseBroke as broke:
-            return entries.unjudged(live, str(broke), await live.close_quietly(), ours=True)
-        cause = broken_in(said)
-        if cause is not None:
-            return entries.unjudged(live, cause, said, ours=True)
-        return self._scored(live, said, answer, outcomes)
+            if len(episode.owners) > 1 or episode.setup.settling_hours:
+                await episode.pass_time(episode.setup.settling_hours * HOUR_MS)
+            outcomes = [] if simulation is None else await simulation.outcomes(episode)
+            replies = await episode.verify(await resolve_references(episode, instance.questions()))
+        except InfrastructureFailure as failure:
+            return ledger_rows.make_unscored_ending(episode, str(failure), await episode.close_quietly(), ours=True)
+        breakdown = find_breakdown(replies)
+        if breakdown is not None and not breakdown.by_agent:
+            return ledger_rows.make_unscored_ending(episode, breakdown.cause, replies, ours=True)
+        evidence = replace(
+            gather_evidence(replies, {product: reply["findings"] for product, reply in replies.items()}),
+            customers=outcomes,
+            decisions=[] if simulation is None else simulation.decisions(),
+        )
+        if breakdown is None:
+            return ledger_rows.make_scored_ending(episode, score(instance, evidence, answer), replies)
+        harmful = score_harm(instance, evidence, answer, breakdown.cause)
+        if harmful is None:
+            return ledger_rows.make_unscored_ending(episode, breakdown.cause, replies, ours=True)
+        return ledger_rows.make_scored_ending(episode, harmful, replies, ours=True)
 
-    def _scored(
-        self, live: Live, said: dict[str, dict[str, Any]], answer: JsonValue, outcomes: list[Outcome]
-    ) -> Ending:
-        assert live.plot.instance is not None, "free play is not judged"
-        decisions = [] if live.shift is None else live.shift.decisions()
-        seen = replace(seen_by(said), customers=outcomes, decisions=decisions)
-        reckoned = reckon(live.plot.instance, seen, answer)
-        return entries.judged(live, reckoned, said)
-
-    async def _settle(self, live: Live, ending: Ending) -> Verdict:
-        """Into the ledger first; only then is the episode over and the verdict told."""
-        stood = await self._ledger.end(ending)
-        self._live.pop(live.id, None)
+    async def _settle(self, episode: OpenEpisode, ending: Ending) -> Verdict:
+        """Writes the ending into the ledger first; only then is the episode over and the verdict published."""
+        was_first = await self._ledger.end(ending)
+        self._open_episodes.pop(episode.id, None)
         with suppress(RegistryDown):
-            await self._registry.disown(live.id)
-        if not stood:
-            return await self._verdict(live.id)
+            await self._registry.disown(episode.id)
+        if not was_first:
+            return await self._verdict(episode.id)
         verdict = ending.verdict
-        if ending.ours:
+        if ending.ours and verdict.outcome == "unscored":
             self._telemetry.unscored.inc()
-        await self._tell(
+        await self._publish(
             {
                 "event": "ended",
-                "episode": live.id,
+                "episode": episode.id,
                 "outcome": verdict.outcome,
                 "reward": verdict.reward,
                 "because": verdict.because,
@@ -263,28 +282,28 @@ class Episodes:
         )
         return verdict
 
-    async def _tell(self, event: Mapping[str, Any]) -> None:
-        """The feed is for onlookers: nobody's episode fails because nobody can look."""
+    async def _publish(self, event: Mapping[str, Any]) -> None:
+        """The live feed is for onlookers: no episode fails because the feed is down."""
         with suppress(RegistryDown):
             await self._registry.publish(event)
 
-    async def _open_one(self, episode_id: str) -> Live:
-        live = self._live.get(episode_id)
-        if live is None:
+    async def _require_episode(self, episode_id: str) -> OpenEpisode:
+        episode = self._open_episodes.get(episode_id)
+        if episode is None:
             recorded = await self._recorded(episode_id)
             raise Conflict(f"episode {recorded.id} is over; open another")
-        self._touch(live)
-        return live
+        self._touch(episode)
+        return episode
 
-    def _require_open(self, live: Live) -> None:
-        if live.ending is not None or live.id not in self._live:
-            raise Conflict(f"episode {live.id} is over; open another")
+    def _require_open(self, episode: OpenEpisode) -> None:
+        if episode.ending is not None or episode.id not in self._open_episodes:
+            raise Conflict(f"episode {episode.id} is over; open another")
 
-    def _touch(self, live: Live) -> None:
-        live.touched = self._now()
+    def _touch(self, episode: OpenEpisode) -> None:
+        episode.touched = self._now()
 
-    async def _recorded(self, episode_id: str) -> Recorded:
-        recorded = await self._ledger.recorded(_well_formed(episode_id))
+    async def _recorded(self, episode_id: str) -> EpisodeRecord:
+        recorded = await self._ledger.read_episode(_well_formed(episode_id))
         if recorded is None:
             raise _unknown(episode_id)
         return recorded
@@ -296,29 +315,39 @@ class Episodes:
         return recorded.verdict
 
 
-async def _asked(asking: Awaitable[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+@asynccontextmanager
+async def _opening_slots(owners: Mapping[str, Owner]) -> AsyncIterator[None]:
+    """Wait for a slot at each product; all openings take them in the same order, so that none waits for another."""
+    async with AsyncExitStack() as slots:
+        for product in sorted(owners):
+            await slots.enter_async_context(owners[product].client.opening_slots)
+        yield
+
+
+async def _report_failure(pending: Awaitable[ReplyT]) -> ReplyT:
+    """Turns a failure of Dayshift into the answer 503."""
     try:
-        return await asking
-    except HouseBroke as broke:
-        raise NotNow(f"{broke}; submit or close the episode to have that recorded") from broke
+        return await pending
+    except InfrastructureFailure as failure:
+        raise Unavailable(f"{failure}; submit or close the episode to have that recorded") from failure
 
 
-def _edits(instance: Instance, product: str) -> list[dict[str, Any]]:
+def _planned_edits(instance: Instance, product: str) -> list[dict[str, Any]]:
     return [
         {"after_steps": edit.after_steps, "table": edit.table, "key": edit.row, "values": dict(edit.values)}
-        for edit in instance.meanwhile
+        for edit in instance.concurrent_edits
         if edit.product == product
     ]
 
 
-def _shift(live: Live) -> Shift | None:
-    instance = live.plot.instance
+def _make_simulation(episode: OpenEpisode) -> Simulation | None:
+    instance = episode.setup.instance
     if instance is None or not (instance.customers or instance.colleagues):
         return None
-    return Shift(instance, live.request.seed, live.plot.clock_ms)
+    return Simulation(instance, episode.owners, episode.request.seed, episode.setup.clock_ms)
 
 
-def _family(task: str | None) -> Any:
+def _find_family(task: str | None) -> Family[Any] | None:
     try:
         return None if task is None else family(task)
     except UnknownTask as error:
@@ -336,11 +365,11 @@ def _unknown(episode_id: str) -> NotFound:
     return NotFound(f"no episode is called {episode_id[:60]!r}")
 
 
-def _afford(live: Live, by_ms: int) -> None:
-    instance = live.plot.instance
+def _afford(episode: OpenEpisode, by_ms: int) -> None:
+    instance = episode.setup.instance
     if instance is None:
         return
-    left = instance.budget.hours * HOUR_MS - live.waited_ms
+    left = instance.budget.hours * HOUR_MS - episode.waited_ms
     if by_ms > left:
         budget = instance.budget.hours
         raise Conflict(f"the budget has {left / HOUR_MS:g} of {budget} hours left, not {by_ms / HOUR_MS:g}")

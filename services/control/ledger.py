@@ -15,9 +15,11 @@ import sqlalchemy as sa
 from dayshift.wire import EpisodePhase, Report, Verdict
 from sqlalchemy.engine import Connection
 
-from services.control.database import engine_for, migrate
+from services.control.database import create_engine, migrate
+from services.control.effort import EpisodeStep
 from services.control.problems import LedgerDown
 from services.control.tables import episodes, events, faults, trajectories, verdicts
+from services.kernel.harness_replies import ChangeReply
 
 Result = TypeVar("Result")
 # Ours and not the database's; a retry would not help.
@@ -53,16 +55,16 @@ class Ending:
     phase: EpisodePhase
     verdict: Verdict
     exact: Fraction | None = None
-    # Whether an unscored ending is a failure of ours.
+    # Whether a failure of ours took part in the ending.
     ours: bool = False
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    diff: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    steps: list[EpisodeStep] = field(default_factory=list)
+    diff: dict[str, list[ChangeReply]] = field(default_factory=dict)
     revisions: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """An episode as the ledger knows it."""
+class EpisodeRecord:
+    """An episode as the ledger has recorded it."""
 
     id: str
     task: str | None
@@ -74,18 +76,18 @@ class Recorded:
 
 
 class Ledger:
-    """One engine, one worker thread: a request of control costs one hop, and writes never wait for each other."""
+    """One engine and one worker thread: a request of control takes one hop, and writes never lock each other out."""
 
     def __init__(self, url: str) -> None:
-        self._engine = engine_for(url)
+        self._engine = create_engine(url)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
 
     async def start(self, patience_seconds: float = 30.0) -> None:
-        """Bring the schema up to date; a database that starts beside us gets some time to do so."""
+        """Bring the schema up to date; a database that starts at the same time gets some seconds to do so."""
         deadline = time.monotonic() + patience_seconds
         while True:
             try:
-                await self._hop(lambda: migrate(self._engine))
+                await self._run_in_thread(lambda: migrate(self._engine))
                 return
             except sa.exc.OperationalError as error:
                 if time.monotonic() > deadline:
@@ -102,7 +104,7 @@ class Ledger:
             "faults": beginning.faults,
             "products": ",".join(beginning.products),
             "fingerprint": beginning.fingerprint,
-            "brief": _storable(beginning.brief),
+            "brief": _replace_nul(beginning.brief),
             "phase": EpisodePhase.OPEN.value,
             "steps": 0,
             "clock": beginning.clock,
@@ -119,24 +121,24 @@ class Ledger:
         statement = sa.update(episodes).where(episodes.c.id == episode_id).values(phase=EpisodePhase.CLOSED.value)
         await self._transaction(lambda connection: connection.execute(statement))
 
-    async def recorded(self, episode_id: str) -> Recorded | None:
-        return await self._transaction(lambda connection: _recorded(connection, episode_id))
+    async def read_episode(self, episode_id: str) -> EpisodeRecord | None:
+        return await self._transaction(lambda connection: _read_episode(connection, episode_id))
 
-    async def trajectory(self, episode_id: str) -> list[dict[str, Any]] | None:
-        steps: list[dict[str, Any]] | None = await self._document(trajectories.c.steps, episode_id)
+    async def trajectory(self, episode_id: str) -> list[EpisodeStep] | None:
+        steps: list[EpisodeStep] | None = await self._document(trajectories.c.steps, episode_id)
         return steps
 
-    async def diff(self, episode_id: str) -> dict[str, list[dict[str, Any]]] | None:
-        diff: dict[str, list[dict[str, Any]]] | None = await self._document(trajectories.c.diff, episode_id)
+    async def diff(self, episode_id: str) -> dict[str, list[ChangeReply]] | None:
+        diff: dict[str, list[ChangeReply]] | None = await self._document(trajectories.c.diff, episode_id)
         return diff
 
-    async def still_open(self) -> list[tuple[str, str]]:
+    async def list_open(self) -> list[tuple[str, str]]:
         statement = sa.select(episodes.c.id, episodes.c.clock).where(episodes.c.phase == EpisodePhase.OPEN.value)
         return await self._transaction(
             lambda connection: [(row.id, row.clock) for row in connection.execute(statement)]
         )
 
-    async def happened(
+    async def record_event(
         self, kind: str, because: str, episode_id: str | None = None, product: str | None = None
     ) -> None:
         row = {
@@ -144,7 +146,7 @@ class Ledger:
             "kind": kind,
             "episode_id": episode_id,
             "product": product,
-            "because": _storable(because),
+            "because": _replace_nul(because),
         }
         await self._transaction(lambda connection: connection.execute(sa.insert(events), row))
 
@@ -159,13 +161,13 @@ class Ledger:
         return True
 
     async def stop(self) -> None:
-        await self._hop(self._engine.dispose)
+        await self._run_in_thread(self._engine.dispose)
         self._thread.shutdown(wait=False)
 
     async def _document(self, column: sa.Column[bytes], episode_id: str) -> Any:
         statement = sa.select(column).where(trajectories.c.episode_id == episode_id)
         packed = await self._transaction(lambda connection: connection.execute(statement).scalar())
-        return None if packed is None else _unpacked(packed)
+        return None if packed is None else _unpack(packed)
 
     async def _transaction(self, work: Callable[[Connection], Result]) -> Result:
         def transact() -> Result:
@@ -173,13 +175,13 @@ class Ledger:
                 return work(connection)
 
         try:
-            return await self._hop(transact)
+            return await self._run_in_thread(transact)
         except _BUGS:
             raise
         except sa.exc.DBAPIError as error:
             raise LedgerDown(f"the ledger does not answer: {_first_line(error)}") from error
 
-    async def _hop(self, work: Callable[[], Result]) -> Result:
+    async def _run_in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
@@ -214,14 +216,14 @@ def _end(connection: Connection, ending: Ending) -> bool:
             "outcome": verdict.outcome,
             "reward": verdict.reward,
             "exact": None if ending.exact is None else str(ending.exact),
-            "because": None if verdict.because is None else _storable(verdict.because),
+            "because": None if verdict.because is None else _replace_nul(verdict.because),
             "ours": ending.ours,
-            "body": _packed(verdict.model_dump()),
+            "body": _pack(verdict.model_dump()),
         },
     )
     connection.execute(
         _KEEP,
-        {"episode_id": ending.id, "steps": _packed(ending.steps), "diff": _packed(ending.diff)},
+        {"episode_id": ending.id, "steps": _pack(ending.steps), "diff": _pack(ending.diff)},
     )
     struck = [{"episode_id": ending.id, **fault.model_dump(include=set(_FAULT_KEYS))} for fault in verdict.faults]
     if struck:
@@ -229,20 +231,20 @@ def _end(connection: Connection, ending: Ending) -> bool:
     return True
 
 
-def _recorded(connection: Connection, episode_id: str) -> Recorded | None:
+def _read_episode(connection: Connection, episode_id: str) -> EpisodeRecord | None:
     joined = sa.outerjoin(episodes, verdicts, episodes.c.id == verdicts.c.episode_id)
     statement = sa.select(episodes, verdicts.c.body).select_from(joined).where(episodes.c.id == episode_id)
     row = connection.execute(statement).one_or_none()
     if row is None:
         return None
-    return Recorded(
+    return EpisodeRecord(
         id=row.id,
         task=row.task,
         phase=EpisodePhase(row.phase),
         steps=row.steps,
         clock=row.clock,
         revisions=orjson.loads(row.revisions),
-        verdict=None if row.body is None else Verdict.model_validate(_unpacked(row.body)),
+        verdict=None if row.body is None else Verdict.model_validate(_unpack(row.body)),
     )
 
 
@@ -250,9 +252,9 @@ def _report(connection: Connection, since: datetime | None) -> Report:
     after = 0 if since is None else int(since.timestamp() * 1000)
     recent = episodes.c.opened_at >= after
     ended = sa.join(verdicts, episodes, episodes.c.id == verdicts.c.episode_id)
-    outcomes = _counted(connection, verdicts.c.outcome, ended, recent)
+    outcomes = _count_by(connection, verdicts.c.outcome, ended, recent)
     unscored = verdicts.c.outcome == "unscored"
-    causes = _counted(connection, verdicts.c.because, ended, sa.and_(recent, unscored))
+    causes = _count_by(connection, verdicts.c.because, ended, sa.and_(recent, sa.or_(unscored, verdicts.c.ours)))
     ours = _total(connection, ended, sa.and_(recent, verdicts.c.ours))
     judged = _total(connection, ended, sa.and_(recent, sa.or_(~unscored, verdicts.c.ours)))
     struck = sa.join(faults, episodes, episodes.c.id == faults.c.episode_id)
@@ -263,11 +265,11 @@ def _report(connection: Connection, since: datetime | None) -> Report:
         open=_total(connection, episodes, sa.and_(recent, episodes.c.phase == EpisodePhase.OPEN.value)),
         failure_rate=ours / judged if judged else 0.0,
         causes=causes,
-        faults_injected=_counted(connection, faults.c.kind, struck, recent),
+        faults_injected=_count_by(connection, faults.c.kind, struck, recent),
     )
 
 
-def _counted(
+def _count_by(
     connection: Connection, column: sa.Column[Any], source: sa.FromClause, where: sa.ColumnElement[bool]
 ) -> dict[str, int]:
     statement = sa.select(column, sa.func.count()).select_from(source).where(where).group_by(column).order_by(column)
@@ -278,15 +280,15 @@ def _total(connection: Connection, source: sa.FromClause, where: sa.ColumnElemen
     return connection.execute(sa.select(sa.func.count()).select_from(source).where(where)).scalar_one()
 
 
-def _packed(document: Any) -> bytes:
+def _pack(document: Any) -> bytes:
     return zlib.compress(orjson.dumps(document), 1)
 
 
-def _unpacked(packed: bytes) -> Any:
+def _unpack(packed: bytes) -> Any:
     return orjson.loads(zlib.decompress(packed))
 
 
-def _storable(text: str) -> str:
+def _replace_nul(text: str) -> str:
     """PostgreSQL keeps no NUL in a text."""
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
 

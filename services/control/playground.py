@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 
-from services.control.doors import Refused
-from services.control.live import DoorFailed
-from services.control.problems import NotNow
-from services.control.replicas import Replicas, Watched
+from services.control.harness_client import ErrorAnswer, HarnessError
+from services.control.problems import Unavailable
+from services.control.replicas import Replicas, WatchedReplica
 from services.kernel.config import BadSetting
 
 PLAYGROUND = "playground"
-_SHORTEST = 8
-_FAVOURITE = "standard"
+_MIN_CREDENTIAL_LENGTH = 8
+_PREFERRED_WORLD = "standard"
 _ALREADY_OPEN = 409
 
 
@@ -20,32 +19,32 @@ class Playground:
     """One credential, every product, no lease, no brief, no verdict; kept open on every process that is up."""
 
     def __init__(self, replicas: Replicas, credential: str) -> None:
-        if len(credential) < _SHORTEST:
-            raise BadSetting(f"DAYSHIFT_PLAYGROUND_TOKEN must have at least {_SHORTEST} characters")
+        if len(credential) < _MIN_CREDENTIAL_LENGTH:
+            raise BadSetting(f"DAYSHIFT_PLAYGROUND_TOKEN must have at least {_MIN_CREDENTIAL_LENGTH} characters")
         self._replicas = replicas
         self._credential = credential
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def keep(self, lacking: Iterable[Watched]) -> None:
+    async def keep(self, lacking: Iterable[WatchedReplica]) -> None:
         """Open it wherever it is missing: after a start, and after a product came back."""
-        async with self._turn:
-            for one in lacking:
-                if one.worlds:
-                    await self._open(one)
+        async with self._lock:
+            for replica in lacking:
+                if replica.worlds:
+                    await self._open(replica)
 
     async def reset(self) -> None:
-        """Back to the template, everywhere."""
-        async with self._turn:
-            for one in self._replicas.all():
-                if one.is_up and one.worlds:
-                    with suppress(*DoorFailed):
-                        await one.owner.door.post(f"/control/episodes/{PLAYGROUND}/close")
-                    await self._open(one)
+        """Reset it to the template on every process."""
+        async with self._lock:
+            for replica in self._replicas.all():
+                if replica.is_up and replica.worlds:
+                    with suppress(HarnessError):
+                        await replica.owner.client.post(f"/control/episodes/{PLAYGROUND}/close")
+                    await self._open(replica)
 
-    async def _open(self, one: Watched) -> None:
-        world = _FAVOURITE if _FAVOURITE in one.worlds else min(one.worlds)
+    async def _open(self, replica: WatchedReplica) -> None:
+        world = _PREFERRED_WORLD if _PREFERRED_WORLD in replica.worlds else min(replica.worlds)
         try:
-            await one.owner.door.post(
+            await replica.owner.client.post(
                 "/control/episodes",
                 {
                     "episode_id": PLAYGROUND,
@@ -55,8 +54,8 @@ class Playground:
                     "leased": False,
                 },
             )
-        except DoorFailed as error:
-            # A reset may have opened it since the watch looked.
-            if isinstance(error, Refused) and error.status == _ALREADY_OPEN:
+        except HarnessError as error:
+            # A reset may have opened it since the watchdog looked.
+            if isinstance(error, ErrorAnswer) and error.status == _ALREADY_OPEN:
                 return
-            raise NotNow(f"{one.owner.replica.product} did not open the playground: {error}") from error
+            raise Unavailable(f"{replica.owner.replica.product} did not open the playground: {error}") from error

@@ -1,15 +1,15 @@
 """
-What control answers when it does not do what was asked.
+The errors of the control API: each becomes an answer with a `Problem` in it.
 
-Declined                   400
+ApiProblem                 400
 ├── Unauthorized           401
 ├── NotFound               404
 ├── Conflict               409
 ├── TooLarge               413
 ├── Unprocessable          422
-├── Full                   429  carries the numbers and Retry-After
+├── AtCapacity             429  carries the numbers and Retry-After
 ├── Unexpected             500
-└── NotNow                 503  carries Retry-After
+└── Unavailable            503  carries Retry-After
     └── LedgerDown         503
 """
 
@@ -18,7 +18,7 @@ from typing import ClassVar
 from dayshift.wire import Problem
 
 
-class Declined(Exception):
+class ApiProblem(Exception):
     """The request could not be read."""
 
     status: ClassVar[int] = 400
@@ -27,47 +27,47 @@ class Declined(Exception):
     def __init__(self, message: str = "") -> None:
         super().__init__(message or (self.__doc__ or "").strip())
 
-    def problem(self) -> Problem:
+    def as_wire(self) -> Problem:
         return Problem(error=self.error, message=str(self))
 
 
-class Unauthorized(Declined):
+class Unauthorized(ApiProblem):
     """The control token is missing or wrong: send `Authorization: Bearer <DAYSHIFT_CONTROL_TOKEN>`."""
 
     status = 401
     error = "unauthorized"
 
 
-class NotFound(Declined):
-    """There is nothing of that name."""
+class NotFound(ApiProblem):
+    """Nothing has that name."""
 
     status = 404
     error = "not_found"
 
 
-class Conflict(Declined):
-    """That cannot be done in the state things are in."""
+class Conflict(ApiProblem):
+    """The present state does not allow that."""
 
     status = 409
     error = "conflict"
 
 
-class TooLarge(Declined):
+class TooLarge(ApiProblem):
     """The request body is over the limit of 1 MiB."""
 
     status = 413
     error = "too_large"
 
 
-class Unprocessable(Declined):
-    """The request was read, but cannot be meant."""
+class Unprocessable(ApiProblem):
+    """The request is well formed, but its values make no sense."""
 
     status = 422
     error = "invalid"
 
 
-class Full(Declined):
-    """As many episodes are open as this installation holds."""
+class AtCapacity(ApiProblem):
+    """This installation holds no more open episodes."""
 
     status = 429
     error = "full"
@@ -84,29 +84,29 @@ class Full(Declined):
             max_episodes=max_episodes,
         )
 
-    def problem(self) -> Problem:
+    def as_wire(self) -> Problem:
         return self._problem
 
 
-class Unexpected(Declined):
-    """Control failed at this; the cause is in its log."""
+class Unexpected(ApiProblem):
+    """Control failed; the cause is in its log."""
 
     status = 500
     error = "failure"
 
 
-class NotNow(Declined):
-    """Something that is needed for this does not answer."""
+class Unavailable(ApiProblem):
+    """A part that the request needs does not answer."""
 
     status = 503
     error = "unavailable"
     retry_after: ClassVar[int] = 2
 
-    def problem(self) -> Problem:
+    def as_wire(self) -> Problem:
         return Problem(error=self.error, message=str(self), retry_after=self.retry_after)
 
 
-class LedgerDown(NotNow):
-    """The ledger cannot be written; nothing is opened or judged without a record."""
+class LedgerDown(Unavailable):
+    """The ledger cannot be written; no episode is opened or scored without a record."""
 
     error = "ledger_down"

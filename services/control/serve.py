@@ -3,27 +3,29 @@
 import uvloop
 
 from services.control.app import create_api
-from services.control.control import put_to_rest, put_together, watched
-from services.control.door import ControlApp
+from services.control.control import create_control, start_control, stop_control
+from services.control.middleware import ControlMiddleware
 from services.control.problems import LedgerDown
 from services.kernel.config import BadSetting, Settings
-from services.kernel.serve import THINKING_SECONDS, listener, serve_all
-from services.kernel.telemetry import start_logging
+from services.kernel.file_limit import raise_file_limit
+from services.kernel.logs import start_logging
+from services.kernel.serve import KEEP_ALIVE_SECONDS, listener, serve_all
 
 
 async def serve(settings: Settings) -> None:
-    control = put_together(settings)
+    control = create_control(settings)
     try:
-        watching = await watched(control)
+        watching = await start_control(control)
     except LedgerDown as error:
         raise BadSetting(f"control cannot start: {error}") from error
-    app = ControlApp(create_api(control), settings.control_token, control.telemetry)
+    app = ControlMiddleware(create_api(control), settings.control_token, control.telemetry)
     try:
-        await serve_all(listener(app, settings.host, settings.control_port, timeout_keep_alive=THINKING_SECONDS))
+        await serve_all(listener(app, settings.host, settings.control_port, timeout_keep_alive=KEEP_ALIVE_SECONDS))
     finally:
-        await put_to_rest(control, watching)
+        await stop_control(control, watching)
 
 
 def run_control(settings: Settings) -> None:
     start_logging(settings.log_level)
+    raise_file_limit()
     uvloop.run(serve(settings))

@@ -36,7 +36,7 @@ verdicts = sa.Table(
     # The reward before it became a float.
     sa.Column("exact", sa.Text),
     sa.Column("because", sa.Text),
-    # Whether an unscored ending is a failure of ours.
+    # Whether a failure of Dayshift took part in the ending.
     sa.Column("ours", sa.Boolean, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )

@@ -4,7 +4,7 @@ The CRM's refusals, in the vendor's shape and words.
 Refusal
 ├── RecordNotFound         404  OBJECT_NOT_FOUND    no such record, pipeline, property, list …
 ├── AlreadyExists          409  CONFLICT            a unique value, or a name, is taken
-├── InvalidRequest         400  VALIDATION_ERROR    the request reads well and cannot be meant
+├── InvalidRequest         400  VALIDATION_ERROR    well-formed, and impossible all the same
 │   ├── InvalidProperties  400  VALIDATION_ERROR    values that their definitions do not allow
 │   └── MissingProperties  400  VALIDATION_ERROR    a record without what its type requires
 └── Forbidden              403  MISSING_SCOPES      the vendor's own definitions do not change
@@ -14,8 +14,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from services.crm.rows import Body
 from services.kernel.answers import Answer
 from services.kernel.errors import (
     BodyTooLarge,
@@ -31,13 +32,13 @@ from services.kernel.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from services.kernel.product import Circumstance
+from services.kernel.product import RequestContext
 
 Context = Mapping[str, Sequence[str]]
 
 
 class CrmRefusal(Refusal):
-    """What every refusal of this product may carry."""
+    """A refusal with the fields that the vendor adds to its errors."""
 
     category: ClassVar[str] = "VALIDATION_ERROR"
 
@@ -47,7 +48,7 @@ class CrmRefusal(Refusal):
         self.context = context
 
     @property
-    def details(self) -> list[dict[str, Any]]:
+    def details(self) -> list[Body]:
         return []
 
 
@@ -66,7 +67,7 @@ class AlreadyExists(CrmRefusal):
 
 
 class InvalidRequest(CrmRefusal):
-    """The request reads well and cannot be meant."""
+    """The request is well-formed, and impossible all the same."""
 
 
 class Forbidden(CrmRefusal):
@@ -84,7 +85,7 @@ class PropertyProblem:
     message: str
     code: str
 
-    def spelt(self) -> dict[str, Any]:
+    def as_body(self) -> Body:
         return {
             "isValid": False,
             "message": self.message,
@@ -98,15 +99,15 @@ class InvalidProperties(InvalidRequest):
     """Property values were not valid"""
 
     def __init__(self, problems: Sequence[PropertyProblem]) -> None:
-        spelt = json.dumps([problem.spelt() for problem in problems], ensure_ascii=False, separators=(",", ":"))
-        super().__init__(f"Property values were not valid: {spelt}")
+        listed = json.dumps([problem.as_body() for problem in problems], ensure_ascii=False, separators=(",", ":"))
+        super().__init__(f"Property values were not valid: {listed}")
         self.problems = tuple(problems)
 
     @property
-    def details(self) -> list[dict[str, Any]]:
+    def details(self) -> list[Body]:
         return [
-            {"message": found.message, "code": found.code, "context": {"propertyName": [found.name]}}
-            for found in self.problems
+            {"message": problem.message, "code": problem.code, "context": {"propertyName": [problem.name]}}
+            for problem in self.problems
         ]
 
 
@@ -131,7 +132,7 @@ _CATEGORIES: tuple[tuple[type[Refusal], str], ...] = (
     (Failure, "INTERNAL_ERROR"),
     (Refusal, "VALIDATION_ERROR"),
 )
-_WORDS: dict[type[Refusal], str] = {
+_MESSAGES: dict[type[Refusal], str] = {
     Unauthenticated: "Authentication credentials not found. This API supports OAuth 2.0 authentication and you can "
     "find more details at https://developers.hubspot.com/docs/methods/auth/oauth-overview",
     NoSuchRoute: "No service found for this path",
@@ -139,11 +140,11 @@ _WORDS: dict[type[Refusal], str] = {
 }
 
 
-def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
-    body: dict[str, Any] = {
+def render(refusal: Refusal, request: RequestContext) -> Answer:
+    body: Body = {
         "status": "error",
-        "message": _WORDS.get(type(refusal), refusal.message),
-        "correlationId": correlation_id(circumstance),
+        "message": _MESSAGES.get(type(refusal), refusal.message),
+        "correlationId": correlation_id(request),
     }
     match refusal:
         case RateLimited():
@@ -153,7 +154,7 @@ def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
                 "policyName": "SECONDLY",
             }
         case CrmRefusal():
-            body |= _told(refusal)
+            body |= _describe(refusal)
         case MalformedRequest() if refusal.problems:
             body |= {
                 "message": f"Invalid input JSON on line 1, column 1: {refusal.message}"
@@ -163,40 +164,42 @@ def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
                 "errors": [_detail(problem) for problem in refusal.problems[:20]],
             }
         case _:
-            body["category"] = next(category for kind, category in _CATEGORIES if isinstance(refusal, kind))
+            body["category"] = next(
+                category for refusal_type, category in _CATEGORIES if isinstance(refusal, refusal_type)
+            )
     return Answer.json(refusal.status, body, refusal.headers)
 
 
-def standard_error(refusal: CrmRefusal, context: Context) -> dict[str, Any]:
-    """A refusal as one of the errors inside a 207."""
-    told = _told(refusal)
+def standard_error(refusal: CrmRefusal, context: Context) -> Body:
+    """Renders a refusal as one of the errors inside a 207."""
+    described = _describe(refusal)
     return {
         "status": "error",
-        "category": told["category"],
+        "category": refusal.category,
         "message": refusal.message,
-        "errors": told.get("errors", []),
-        "context": {**(told.get("context") or {}), **context},
+        "errors": described.get("errors", []),
+        "context": {**(described.get("context") or {}), **context},
         "links": {},
     }
 
 
-def correlation_id(circumstance: Circumstance) -> str:
-    """Shaped as a UUID, drawn from what the request was: a replay correlates with the same id."""
-    said = f"{circumstance.request}\x1f{circumstance.now_ms}\x1f{circumstance.method}\x1f{circumstance.path}"
-    drawn = hashlib.sha256(said.encode()).hexdigest()
-    return f"{drawn[:8]}-{drawn[8:12]}-{drawn[12:16]}-{drawn[16:20]}-{drawn[20:32]}"
+def correlation_id(request: RequestContext) -> str:
+    """Makes an id in the form of a UUID from the request's own facts: a replay gets the same id."""
+    facts = f"{request.request}\x1f{request.now_ms}\x1f{request.method}\x1f{request.path}"
+    digest = hashlib.sha256(facts.encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
 
 
-def _told(refusal: CrmRefusal) -> dict[str, Any]:
-    told: dict[str, Any] = {"category": refusal.category}
+def _describe(refusal: CrmRefusal) -> Body:
+    body: Body = {"category": refusal.category}
     if refusal.sub_category is not None:
-        told["subCategory"] = refusal.sub_category
+        body["subCategory"] = refusal.sub_category
     if refusal.details:
-        told["errors"] = refusal.details
+        body["errors"] = refusal.details
     if refusal.context is not None:
-        told["context"] = {name: list(values) for name, values in refusal.context.items()}
-    return told
+        body["context"] = {name: list(values) for name, values in refusal.context.items()}
+    return body
 
 
-def _detail(problem: Problem) -> dict[str, Any]:
+def _detail(problem: Problem) -> Body:
     return {"message": problem.message, "in": problem.where, "code": problem.kind.upper()}

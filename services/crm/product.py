@@ -1,16 +1,17 @@
-"""The CRM, declared."""
+"""The CRM as the kernel serves it."""
 
 from collections.abc import Mapping
 
 from services.crm.checks import checks
 from services.crm.errors import render
-from services.crm.operations.imports import work_off
+from services.crm.judging import judging
+from services.crm.operations.imports import run_due
 from services.crm.routes import router
 from services.crm.tables import schema
 from services.kernel.product import BenchCall, Product
 from services.kernel.world import World
 
-_TO_PASTE = """\
+_SNIPPET = """\
 curl -s -H 'Authorization: Bearer {token}' '{base}/crm/v3/objects/contacts?limit=3'
 
 python, with the vendor's SDK:
@@ -18,23 +19,22 @@ python, with the vendor's SDK:
   contacts = hubspot.Client.create(access_token="{token}").crm.contacts.basic_api
   contacts.api_client.configuration.host = "{base}"
   print(contacts.get_page(limit=3))"""
-_CUSTOMERS = {"propertyName": "lifecyclestage", "operator": "EQ", "value": "customer"}
 _DAILY, _BURST, _INTERVAL_MS = 500_000, 190, 10_000
 _CONTACTS = "SELECT id FROM objects WHERE kind = 'contacts' AND archived_at IS NULL ORDER BY id"
 
 
 def advance(world: World, until_ms: int) -> None:
-    """Imports that fall due on the way are worked off at their own time."""
-    work_off(world, until_ms)
+    """Imports that fall due on the way run at their own time."""
+    run_due(world, until_ms)
     world.clock.advance_to(max(until_ms, world.clock.now_ms()))
 
 
-def ticked(world: World) -> None:
-    work_off(world, world.clock.now_ms())
+def run_due_now(world: World) -> None:
+    run_due(world, world.clock.now_ms())
 
 
 def headers(world: World) -> Mapping[str, str]:
-    """Counted in requests and in the episode's own seconds, so that a replay reads the same."""
+    """Counts requests and the episode's own seconds, so that a replay answers the same."""
     in_interval = min(world.request, world.clock.now_ms() % _INTERVAL_MS // 1000 + 1)
     return {
         "x-hubspot-ratelimit-daily": str(_DAILY),
@@ -54,10 +54,11 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
-    mint=lambda secret: f"pat-na1-{secret}",
-    snippet=_TO_PASTE,
+    judging=judging,
+    create_credential=lambda secret: f"pat-na1-{secret}",
+    snippet=_SNIPPET,
     advance=advance,
-    ticked=ticked,
+    on_tick=run_due_now,
     headers=headers,
     body_limit=8 << 20,
     bench={

@@ -1,233 +1,193 @@
-"""The CRM's rows. Every record of every type is one row of `objects`, as its vendor's API suggests."""
+"""The CRM's tables. Every record of every type is one row of `objects`, as the vendor's API suggests."""
 
 import sqlalchemy as sa
 
-from services.crm import indexing
-from services.kernel.statements import Json, derived, turned
+from services.crm import search_index
+from services.crm.rows import (
+    AssociationId,
+    AssociationRow,
+    AssociationTypeId,
+    AssociationTypeRow,
+    ImportErrorId,
+    ImportErrorRow,
+    ImportId,
+    ImportRow,
+    ListId,
+    ListRow,
+    MembershipId,
+    MembershipRow,
+    MergeRow,
+    ObjectTypeName,
+    ObjectTypeRow,
+    OwnerId,
+    OwnerRow,
+    PipelineKey,
+    PipelineRow,
+    PropertyGroupKey,
+    PropertyGroupRow,
+    PropertyKey,
+    PropertyRow,
+    RecordId,
+    RecordRow,
+    StageKey,
+    StageRow,
+)
+from services.kernel.statements import change_column, define_table, derived_column
 from services.kernel.template import WorldSchema
 
 tables = sa.MetaData()
 
 
-def _moment(name: str) -> sa.Column[int]:
-    """Milliseconds since 1970."""
-    return sa.Column(name, sa.Integer, nullable=False)
-
-
-def _perhaps(name: str) -> sa.Column[int]:
-    """Milliseconds since 1970, or NULL where it never happened."""
-    return sa.Column(name, sa.Integer)
-
-
-# `kind` is the plural name (contacts, line_items) or, for custom objects, the type id (2-1001).
-# Times of creation and change are columns; `createdate`, `hs_object_id` and the like are read from them.
-objects = sa.Table(
+# `kind` is the object type's name: the plural (contacts, line_items) or, for a custom type, its id (2-44200001).
+# Times of creation and change are columns; the properties `createdate`, `hs_object_id` and the like are read from them.
+objects = define_table(
+    RecordRow,
+    RecordId,
     "objects",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _perhaps("archived_at"),
-    sa.Column("properties", Json, nullable=False),
-    derived("indexed", indexing.indexed),
-    # What the last write changed in the index, so that the trigger need not compare forty values to find one.
-    turned("reindexed", indexing.reindexed),
-    derived("searchable", indexing.searchable),
+    derived_column("indexed", search_index.index_values),
+    # The entries of the index that the last write changed: the trigger need not compare forty values to find one.
+    change_column("reindexed", search_index.diff_index),
+    derived_column("searchable", search_index.collect_text),
     sa.Index("objects_by_kind", "kind", "archived_at", "id"),
     sa.Index("objects_by_creation", "kind", "archived_at", "created_at", "id"),
     sa.Index("objects_by_change", "kind", "archived_at", "updated_at", "id"),
 )
 
-# The loser of a merge keeps answering under its id with the winner's record.
-merges = sa.Table(
+# The API answers requests for the loser's id with the winner's record.
+merges = define_table(
+    MergeRow,
+    RecordId,
     "merges",
     tables,
-    sa.Column("loser_id", sa.Integer, primary_key=True),
-    sa.Column("winner_id", sa.Integer, nullable=False),
-    _moment("merged_at"),
     sa.Index("merges_by_winner", "winner_id"),
 )
 
-# One row per direction: contact→company (279) has its company→contact (280). `id` is association_id().
-associations = sa.Table(
+# One row for each direction: contact→company (279) comes with company→contact (280). `id` is association_id().
+associations = define_table(
+    AssociationRow,
+    AssociationId,
     "associations",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("from_id", sa.Integer, nullable=False),
-    sa.Column("from_kind", sa.Text, nullable=False),
-    sa.Column("to_id", sa.Integer, nullable=False),
-    sa.Column("to_kind", sa.Text, nullable=False),
-    sa.Column("type_id", sa.Integer, nullable=False),
-    _moment("created_at"),
     sa.Index("associations_by_end", "from_id", "to_kind", "to_id", "type_id"),
 )
 
 
-def association_id(from_id: int, type_id: int, to_id: int) -> str:
-    return f"{from_id}-{type_id}-{to_id}"
+def association_id(from_id: int, type_id: int, to_id: int) -> AssociationId:
+    return AssociationId(f"{from_id}-{type_id}-{to_id}")
 
 
-# `rank` tells the primary type, the unlabelled one and the labels of a pair of kinds apart.
-association_types = sa.Table(
+association_types = define_table(
+    AssociationTypeRow,
+    AssociationTypeId,
     "association_types",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("category", sa.Text, nullable=False),
-    sa.Column("from_kind", sa.Text, nullable=False),
-    sa.Column("to_kind", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("label", sa.Text),
-    sa.Column("inverse_id", sa.Integer, nullable=False),
-    sa.Column("rank", sa.Text, nullable=False),
     sa.Index("association_types_by_pair", "from_kind", "to_kind", "id"),
 )
 
-# `id` is qualified(kind, name), here and below. `definition` holds label, type, fieldType, options …, in wire names.
-property_definitions = sa.Table(
+# `id` is property_key(), and property_group_key(), pipeline_key() and stage_key() below.
+property_definitions = define_table(
+    PropertyRow,
+    PropertyKey,
     "property_definitions",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("definition", Json, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _perhaps("archived_at"),
     sa.Index("property_definitions_by_kind", "kind", "name"),
 )
-property_groups = sa.Table(
+property_groups = define_table(
+    PropertyGroupRow,
+    PropertyGroupKey,
     "property_groups",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("label", sa.Text, nullable=False),
-    sa.Column("display_order", sa.Integer, nullable=False),
-    _perhaps("archived_at"),
     sa.Index("property_groups_by_kind", "kind", "name"),
 )
-pipelines = sa.Table(
+pipelines = define_table(
+    PipelineRow,
+    PipelineKey,
     "pipelines",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("pipeline_id", sa.Text, nullable=False),
-    sa.Column("label", sa.Text, nullable=False),
-    sa.Column("display_order", sa.Integer, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _perhaps("archived_at"),
     sa.Index("pipelines_by_kind", "kind", "pipeline_id"),
 )
 # Stage ids are unique within a kind, as production's are within an account.
-stages = sa.Table(
+stages = define_table(
+    StageRow,
+    StageKey,
     "stages",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("pipeline_id", sa.Text, nullable=False),
-    sa.Column("stage_id", sa.Text, nullable=False),
-    sa.Column("label", sa.Text, nullable=False),
-    sa.Column("display_order", sa.Integer, nullable=False),
-    sa.Column("metadata", Json, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _perhaps("archived_at"),
     sa.Index("stages_by_pipeline", "kind", "pipeline_id", "display_order"),
 )
 
 
-def qualified(kind: str, name: str) -> str:
-    return f"{kind}.{name}"
+def property_key(object_type: str, name: str) -> PropertyKey:
+    return PropertyKey(f"{object_type}.{name}")
 
 
-# `teams` is a list of {id, name, primary}.
-owners = sa.Table(
+def property_group_key(object_type: str, name: str) -> PropertyGroupKey:
+    return PropertyGroupKey(f"{object_type}.{name}")
+
+
+def pipeline_key(object_type: str, pipeline_id: str) -> PipelineKey:
+    return PipelineKey(f"{object_type}.{pipeline_id}")
+
+
+def stage_key(object_type: str, stage_id: str) -> StageKey:
+    return StageKey(f"{object_type}.{stage_id}")
+
+
+owners = define_table(
+    OwnerRow,
+    OwnerId,
     "owners",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("user_id", sa.Integer, nullable=False),
-    sa.Column("email", sa.Text, nullable=False),
-    sa.Column("first_name", sa.Text, nullable=False),
-    sa.Column("last_name", sa.Text, nullable=False),
-    sa.Column("teams", Json, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _perhaps("archived_at"),
     sa.Index("owners_by_user", "user_id"),
 )
 
-lists = sa.Table(
+lists = define_table(
+    ListRow,
+    ListId,
     "lists",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("processing_type", sa.Text, nullable=False),
-    sa.Column("filter_branch", Json),
-    sa.Column("version", sa.Integer, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _moment("filters_updated_at"),
-    _perhaps("deleted_at"),
 )
 # `id` is membership_id().
-list_memberships = sa.Table(
+list_memberships = define_table(
+    MembershipRow,
+    MembershipId,
     "list_memberships",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("list_id", sa.Integer, nullable=False),
-    sa.Column("record_id", sa.Integer, nullable=False),
-    _moment("added_at"),
     sa.Index("list_memberships_by_list", "list_id", "record_id"),
     sa.Index("list_memberships_by_record", "record_id", "list_id"),
 )
 
 
-def membership_id(list_id: int, record_id: int) -> str:
-    return f"{list_id}-{record_id}"
+def membership_id(list_id: int, record_id: int) -> MembershipId:
+    return MembershipId(f"{list_id}-{record_id}")
 
 
-# `files` is a list of {name, content}; `request` the importRequest as it came.
-imports = sa.Table(
+imports = define_table(
+    ImportRow,
+    ImportId,
     "imports",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("request", Json, nullable=False),
-    sa.Column("files", Json, nullable=False),
-    sa.Column("counters", Json, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _moment("due_at"),
     sa.Index("imports_by_state", "state", "due_at"),
 )
-import_errors = sa.Table(
+import_errors = define_table(
+    ImportErrorRow,
+    ImportErrorId,
     "import_errors",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("import_id", sa.Integer, nullable=False),
-    sa.Column("error", Json, nullable=False),
     sa.Index("import_errors_by_import", "import_id", "id"),
 )
 
-# Custom object types; the standard ones are in kinds.py.
-object_types = sa.Table(
+# Custom object types; the standard ones are in object_types.py.
+object_types = define_table(
+    ObjectTypeRow,
+    ObjectTypeName,
     "object_types",
     tables,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("definition", Json, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    _perhaps("archived_at"),
 )
 
-# SQLite keeps the search index itself: no write can forget it, and a rollback takes it along.
-# What leaves it is named by its whole key: by name and value alone it would be sought among all who share them.
-_INDEX_OF_VALUES = (
+# SQLite maintains the search index by triggers: no write can forget it, and a rollback includes it.
+# A deletion names the whole key: by name and value alone SQLite would scan all records that share the value.
+_VALUE_INDEX = (
     """CREATE TABLE property_values (
         kind TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL, object_id INTEGER NOT NULL,
         number REAL, words TEXT, exact TEXT,
@@ -247,10 +207,10 @@ _INDEX_OF_VALUES = (
         DELETE FROM property_values WHERE kind = old.kind AND object_id = old.id AND (name, folded) IN (
             SELECT key, value ->> 0 FROM json_each(old.indexed)); END""",
 )
-_INDEX_OF_TEXTS = (
+_TEXT_INDEX = (
     """CREATE VIRTUAL TABLE object_texts USING fts5(kind, searchable, content='objects', content_rowid='id',
         tokenize="unicode61 remove_diacritics 2")""",
-    # An episode writes a few records and is rolled back: merging segments as it goes would cost more than it saves.
+    # An episode writes a few records and is rolled back: merging segments on the way would cost more than it saves.
     "INSERT INTO object_texts (object_texts, rank) VALUES ('automerge', 0)",
     "INSERT INTO object_texts (object_texts, rank) VALUES ('crisismerge', 256)",
     """CREATE TRIGGER objects_texted AFTER INSERT ON objects BEGIN
@@ -265,4 +225,4 @@ _INDEX_OF_TEXTS = (
             VALUES ('delete', old.id, old.kind, old.searchable); END""",
 )
 
-schema = WorldSchema(tables, derived=(*_INDEX_OF_VALUES, *_INDEX_OF_TEXTS))
+schema = WorldSchema(tables, derived=(*_VALUE_INDEX, *_TEXT_INDEX))

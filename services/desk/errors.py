@@ -2,12 +2,12 @@
 The desk's refusals, in the vendor's shapes and words.
 
 Refusal
-├── RecordNotFound      404  RecordNotFound     nothing has that id, or it is not shown to you
-├── RecordInvalid       422  RecordInvalid      a value, or a change, that the rules of the desk do not allow
-├── UpdateConflict      409  UpdateConflict     a safe update of a ticket that somebody changed meanwhile
+├── RecordNotFound      404  RecordNotFound     nothing has that id, or the caller may not see it
+├── RecordInvalid       422  RecordInvalid      a value, or a change, that the desk does not allow
+├── UpdateConflict      409  UpdateConflict     a safe update of a ticket that somebody has changed since
 ├── Forbidden           403  Forbidden          an end user at an agent's address
-├── InvalidSearch       422  invalid            a query or a page that the search does not answer
-└── InvalidParameter    400  Invalid attribute  a parameter that reads well and cannot be meant
+├── InvalidSearch       422  invalid            a query or a page that the search refuses
+└── InvalidParameter    400  Invalid attribute  a parameter whose value makes no sense
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ from services.kernel.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from services.kernel.product import Circumstance
+from services.kernel.product import RequestContext
 
-Told = dict[str, Any]
+ErrorBody = dict[str, Any]
 _TICKETS = "/api/v2/tickets"
 _SLOW_DOWN = (
     b"<html><body><h1>429 Too Many Requests</h1><p>Number of allowed API requests per minute exceeded</p></body></html>"
@@ -73,7 +73,7 @@ class InvalidSearch(Refusal):
 
 
 class InvalidParameter(Refusal):
-    """A parameter cannot be meant."""
+    """The value of a parameter makes no sense."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"You passed an invalid value for the {name} attribute. {message}")
@@ -86,22 +86,22 @@ class TooManyValues(Refusal):
         super().__init__(f"You passed too many values in the `{name}` attribute. Maximum allowed size is {most}")
 
 
-def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
-    if isinstance(refusal, RateLimited) and _updates_a_ticket(circumstance):
+def render(refusal: Refusal, context: RequestContext) -> Answer:
+    if isinstance(refusal, RateLimited) and _updates_a_ticket(context):
         headers = tuple((name.encode(), value.encode()) for name, value in refusal.headers.items())
         return Answer(429, _SLOW_DOWN, ((b"content-type", b"text/html; charset=utf-8"), *headers))
     status = 400 if isinstance(refusal, UnsupportedMediaType) else refusal.status
-    return Answer.json(status, _told(refusal), refusal.headers)
+    return Answer.json(status, _render_body(refusal), refusal.headers)
 
 
-def _updates_a_ticket(circumstance: Circumstance) -> bool:
-    return circumstance.method == "PUT" and circumstance.path.startswith(_TICKETS)
+def _updates_a_ticket(context: RequestContext) -> bool:
+    return context.method == "PUT" and context.path.startswith(_TICKETS)
 
 
-def _told(refusal: Refusal) -> Told:
+def _render_body(refusal: Refusal) -> ErrorBody:
     match refusal:
         case RecordInvalid():
-            return invalid({refusal.field: [{"description": refusal.message, "error": refusal.error}]})
+            return _invalid({refusal.field: [{"description": refusal.message, "error": refusal.error}]})
         case RecordNotFound():
             return {"error": "RecordNotFound", "description": refusal.message}
         case UpdateConflict():
@@ -111,17 +111,17 @@ def _told(refusal: Refusal) -> Told:
         case TooManyValues():
             return {"error": "TooManyValues", "description": refusal.message}
         case Forbidden():
-            return titled("Forbidden", refusal.message)
+            return _titled("Forbidden", refusal.message)
         case InvalidParameter():
-            return titled("Invalid attribute", refusal.message)
+            return _titled("Invalid attribute", refusal.message)
         case _:
-            return _of_the_house(refusal)
+            return _render_kernel_refusal(refusal)
 
 
-def _of_the_house(refusal: Refusal) -> Told:
+def _render_kernel_refusal(refusal: Refusal) -> ErrorBody:
     match refusal:
         case MalformedRequest() if refusal.problems:
-            return titled("Invalid attribute", _problem(refusal.problems[0]))
+            return _titled("Invalid attribute", _describe_problem(refusal.problems[0]))
         case Unauthenticated():
             return {"error": "Couldn't authenticate you"}
         case NoSuchRoute():
@@ -141,18 +141,18 @@ def _of_the_house(refusal: Refusal) -> Told:
             }
         case Unavailable() | Failure():
             return {"error": "InternalError", "description": "Please try again later"}
-    return titled("Bad request", refusal.message)
+    return _titled("Bad request", refusal.message)
 
 
-def invalid(details: Mapping[str, Any]) -> Told:
+def _invalid(details: Mapping[str, Any]) -> ErrorBody:
     return {"error": "RecordInvalid", "description": "Record validation errors", "details": dict(details)}
 
 
-def titled(title: str, message: str) -> Told:
+def _titled(title: str, message: str) -> ErrorBody:
     return {"error": {"title": title, "message": message}}
 
 
-def _problem(problem: Problem) -> str:
+def _describe_problem(problem: Problem) -> str:
     names = [part for part in problem.where.split(".")[1:] if part.islower() or part.isdigit()]
     name = ".".join(names) or "body"
     if problem.kind == "missing":

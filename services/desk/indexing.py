@@ -1,4 +1,4 @@
-"""What is derived from a row so that lists and searches find it."""
+"""Derived columns: what of a row lists are sorted by and searches look for."""
 
 import html
 import re
@@ -6,92 +6,98 @@ from typing import Any
 
 import orjson
 
-from services.kernel.statements import Row
+from services.desk.rows.people import OrganizationRow, UserRow
+from services.desk.rows.settings import ArticleRow
+from services.desk.rows.tickets import CommentRow, Priority, Status, TicketRow
 
-STATUSES = ("new", "open", "pending", "hold", "solved", "closed")
-PRIORITIES = ("low", "normal", "high", "urgent")
+STATUSES: tuple[Status, ...] = ("new", "open", "pending", "hold", "solved", "closed")
+PRIORITIES: tuple[Priority, ...] = ("low", "normal", "high", "urgent")
 _TAG = re.compile(r"<[^>]*>")
 
 
-def status_rank(row: Row) -> int:
-    """`status<solved` and sorting compare by it."""
+def status_rank(row: TicketRow) -> int:
+    """Returns the status's place in its order: `status<solved` and sorting compare it."""
     return STATUSES.index(row["body"]["status"])
 
 
-def priority_rank(row: Row) -> int | None:
+def priority_rank(row: TicketRow) -> int | None:
     priority = row["body"].get("priority")
     return None if priority is None else PRIORITIES.index(priority)
 
 
-def channel(row: Row) -> str | None:
-    found: str | None = (row["body"].get("via") or {}).get("channel")
-    return found
+def channel(row: TicketRow) -> str | None:
+    via = row["body"].get("via")
+    return via["channel"] if via else None
 
 
-def solved_at(row: Row) -> int | None:
-    found: int | None = (row["body"].get("metrics") or {}).get("solved_at")
-    return found
+def solved_at(row: TicketRow) -> int | None:
+    metrics = row["body"].get("metrics")
+    return metrics.get("solved_at") if metrics else None
 
 
-def subject_text(row: Row) -> str:
+def subject_text(row: TicketRow) -> str:
     return row["body"].get("subject") or ""
 
 
-def description_text(row: Row) -> str:
+def description_text(row: TicketRow) -> str:
     return row["body"].get("description") or ""
 
 
-def comment_text(row: Row) -> str:
+def comment_text(row: CommentRow) -> str:
     return row["body"].get("plain_body") or ""
 
 
-def files(row: Row) -> int | None:
-    """How many are attached; nothing where there are none."""
+def files(row: CommentRow) -> int | None:
+    """Returns how many files are attached; None where there are none, so that the index skips the row."""
     return len(row["body"].get("attachments") or ()) or None
 
 
-def user_name_text(row: Row) -> str:
-    return _joined(row, "name", "alias")
+def user_name_text(row: UserRow) -> str:
+    return _join(row["body"].get("name"), row["body"].get("alias"))
 
 
-def user_text(row: Row) -> str:
-    return f"{_joined(row, 'email', 'phone', 'external_id', 'notes', 'details')} {_tags(row)}".strip()
+def user_text(row: UserRow) -> str:
+    body = row["body"]
+    known = (body.get("email"), body.get("phone"), body.get("external_id"), body.get("notes"), body.get("details"))
+    return f"{_join(*known)} {' '.join(body.get('tags') or [])}".strip()
 
 
-def name_text(row: Row) -> str:
+def name_text(row: OrganizationRow) -> str:
     return row["body"].get("name") or ""
 
 
-def organization_text(row: Row) -> str:
-    domains = " ".join(row["body"].get("domain_names") or [])
-    return f"{_joined(row, 'external_id', 'notes', 'details')} {domains} {_tags(row)}".strip()
+def organization_text(row: OrganizationRow) -> str:
+    body = row["body"]
+    domains = " ".join(body.get("domain_names") or [])
+    known = _join(body.get("external_id"), body.get("notes"), body.get("details"))
+    return f"{known} {domains} {' '.join(body.get('tags') or [])}".strip()
 
 
-def title_text(row: Row) -> str:
+def title_text(row: ArticleRow) -> str:
     return row["body"].get("title") or ""
 
 
-def article_text(row: Row) -> str:
+def article_text(row: ArticleRow) -> str:
     return f"{plain(row['body'].get('body') or '')} {' '.join(row['body'].get('label_names') or [])}".strip()
 
 
-def ticket_links(row: Row) -> str | None:
+def ticket_links(row: TicketRow) -> str | None:
     body = row["body"]
     links: list[tuple[str, Any]] = [("tag", tag) for tag in body.get("tags") or []]
     links += [("cc", str(user)) for user in body.get("email_cc_ids") or []]
     links += [("follower", str(user)) for user in body.get("follower_ids") or []]
     for field, value in (body.get("custom_fields") or {}).items():
         several = value if isinstance(value, list) else [value]
-        links += [(f"field:{field}", _written(one)) for one in several if one is not None]
+        links += [(f"field:{field}", _spell(item)) for item in several if item is not None]
     return orjson.dumps(links).decode() if links else None
 
 
-def tag_links(row: Row) -> str | None:
+def tag_links(row: UserRow) -> str | None:
     links = [("tag", tag) for tag in row["body"].get("tags") or []]
     return orjson.dumps(links).decode() if links else None
 
 
-def organization_links(row: Row) -> str | None:
+def organization_links(row: OrganizationRow) -> str | None:
     body = row["body"]
     links = [("tag", tag) for tag in body.get("tags") or []]
     links += [("domain", domain.casefold()) for domain in body.get("domain_names") or []]
@@ -99,17 +105,13 @@ def organization_links(row: Row) -> str | None:
 
 
 def plain(markup: str) -> str:
-    """HTML as the words in it."""
+    """Returns the words of an HTML text."""
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
-def _joined(row: Row, *names: str) -> str:
-    return " ".join(str(value) for name in names if (value := row["body"].get(name)))
+def _join(*values: str | None) -> str:
+    return " ".join(value for value in values if value)
 
 
-def _tags(row: Row) -> str:
-    return " ".join(row["body"].get("tags") or [])
-
-
-def _written(value: Any) -> str:
+def _spell(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

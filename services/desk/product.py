@@ -1,10 +1,11 @@
-"""The support desk, declared."""
+"""Declares the support desk."""
 
 from collections.abc import Mapping
 
 from services.desk.checks import checks
 from services.desk.errors import render
-from services.desk.operations.due import advance, ticked
+from services.desk.judging import judging
+from services.desk.operations.clock import advance, tick
 from services.desk.routes import router
 from services.desk.tables import schema
 from services.kernel.credentials import basic_password, bearer
@@ -18,7 +19,7 @@ _OPEN = "SELECT id FROM tickets WHERE deleted_at IS NULL AND status_rank < 4"
 
 
 def headers(world: World) -> Mapping[str, str]:
-    """What is left of this minute: every request takes a second of the desk's time."""
+    """Counts down the requests that are left of this minute: each takes a second of the desk's clock."""
     second = world.clock.now_ms() // 1000 % 60
     left, reset = str(_MOST_A_MINUTE - 1 - second), str(60 - second)
     return {
@@ -39,10 +40,11 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
-    mint=lambda secret: f"zd_{secret}",
-    forms=(bearer, basic_password),
+    judging=judging,
+    create_credential=lambda secret: f"zd_{secret}",
+    credential_formats=(bearer, basic_password),
     advance=advance,
-    ticked=ticked,
+    on_tick=tick,
     headers=headers,
     suffix=".json",
     body_limit=6 * MIB,

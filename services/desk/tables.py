@@ -1,217 +1,240 @@
-"""The desk's rows: one table per noun of the vendor.
+"""The desk's tables: one per noun of the vendor; `rows` has the type of each body.
 
 Every row has the same four columns: `id`, `created_at`, `updated_at` (milliseconds) and `body`.
 `body` is the object in the vendor's own names, with three rules: a name that ends in `_at` holds milliseconds or null,
-custom fields are a dict by field id, and a name that starts with an underscore is ours and leaves the house never.
-What lists and searches look for is derived from the row at every write, so that it cannot disagree with it.
+custom fields are a dict by field id, and a name that starts with an underscore is ours and never appears in an answer.
+The columns that lists and searches compare are derived from the row at every write, so that they cannot disagree with
+it.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 
 from services.desk import indexing
-from services.kernel.statements import Json, Row, derived
+from services.desk import rows as ids
+from services.desk.documents import DeskTable
+from services.desk.rows import DeskRow
+from services.desk.rows import people as person
+from services.desk.rows import rules as rule
+from services.desk.rows import settings as setting
+from services.desk.rows import tickets as ticket
+from services.kernel.documents import folded_column, number_column, text_column
+from services.kernel.statements import Json, derived_column
 from services.kernel.template import WorldSchema
 
 tables = sa.MetaData()
 
 
-def _at(name: str, row: Row) -> Any:
-    found = row["body"].get(name)
-    return int(found) if isinstance(found, bool) else found
-
-
-def _casefolded(name: str, row: Row) -> str | None:
-    found = row["body"].get(name)
-    return found.casefold() if isinstance(found, str) else None
-
-
-def _text(name: str) -> sa.Column[Any]:
-    return derived(name, partial(_at, name))
-
-
-def _number(name: str) -> sa.Column[Any]:
-    return derived(name, partial(_at, name), sa.Integer)
-
-
-def _folded(name: str) -> sa.Column[Any]:
-    return derived(f"{name}_folded", partial(_casefolded, name))
-
-
-def _worked_out(name: str, of: Callable[[Row], str | int | None], kind: Any = sa.Text) -> sa.Column[Any]:
-    return derived(name, of, kind)
-
-
-def _noun(
+def _table(
     name: str,
     kind: str,
     *columns: sa.Column[Any],
-    beside: tuple[sa.Column[Any], ...] = (),
-    dated: bool = False,
-    key: Any = sa.Integer,
-) -> sa.Table:
+    unindexed: tuple[sa.Column[Any], ...] = (),
+    walked_by_time: bool = False,
+    key_column: Any = sa.Integer,
+) -> DeskTable[Any, Any]:
     """A table whose derived columns are each indexed in the order in which lists are shown.
 
-    Those `beside` are not: they are sorted by at most, feed a full-text index, or belong to a table of a few rows.
-    Every index costs every write, and every fork that reads the schema. `dated` tables are walked by their times.
+    Those that are `unindexed` are at most sorted by, feed a full-text index, or belong to a table of a few rows.
+    Every index costs every write, and every fork that reads the schema.
     """
     by_time = (sa.Index(f"{name}_by_creation", "created_at", "id"), sa.Index(f"{name}_by_change", "updated_at", "id"))
-    return sa.Table(
+    table: DeskTable[Any, Any] = DeskTable(
         name,
         tables,
-        sa.Column("id", key, primary_key=True),
+        sa.Column("id", key_column, primary_key=True),
         sa.Column("created_at", sa.Integer, nullable=False),
         sa.Column("updated_at", sa.Integer, nullable=False),
         sa.Column("body", Json, nullable=False),
         *columns,
-        *beside,
-        *(by_time if dated else ()),
+        *unindexed,
+        *(by_time if walked_by_time else ()),
         *(sa.Index(f"{name}_by_{column.name}", column.name, "id") for column in columns),
         info={"kind": kind},
     )
+    table.row = DeskRow
+    return table
+
+
+def _rule_table(name: str, kind: str) -> DeskTable[Any, Any]:
+    columns = (number_column("active"), number_column("position"), folded_column("title"))
+    return _table(name, kind, unindexed=columns)
 
 
 # --- tickets --------------------------------------------------------------------------------------------------------
 
-tickets = _noun(
+tickets: DeskTable[ids.TicketId, ticket.TicketBody] = _table(
     "tickets",
     "ticket",
-    _worked_out("status_rank", indexing.status_rank, sa.Integer),
-    _text("external_id"),
-    _number("requester_id"),
-    _number("assignee_id"),
-    _number("organization_id"),
-    _number("group_id"),
-    _number("problem_id"),
-    _number("deleted_at"),
-    beside=(
-        _worked_out("priority_rank", indexing.priority_rank, sa.Integer),
-        _text("type"),
-        _folded("subject"),
-        _number("submitter_id"),
-        _number("brand_id"),
-        _number("ticket_form_id"),
-        _worked_out("channel", indexing.channel),
-        _number("due_at"),
-        _worked_out("solved_at", indexing.solved_at, sa.Integer),
-        _worked_out("subject_text", indexing.subject_text),
-        _worked_out("description_text", indexing.description_text),
-        _worked_out("ticket_links", indexing.ticket_links),
+    derived_column("status_rank", indexing.status_rank, sa.Integer),
+    text_column("external_id"),
+    number_column("requester_id"),
+    number_column("assignee_id"),
+    number_column("organization_id"),
+    number_column("group_id"),
+    number_column("problem_id"),
+    number_column("deleted_at"),
+    unindexed=(
+        derived_column("priority_rank", indexing.priority_rank, sa.Integer),
+        text_column("type"),
+        folded_column("subject"),
+        number_column("submitter_id"),
+        number_column("brand_id"),
+        number_column("ticket_form_id"),
+        derived_column("channel", indexing.channel),
+        number_column("due_at"),
+        derived_column("solved_at", indexing.solved_at, sa.Integer),
+        derived_column("subject_text", indexing.subject_text),
+        derived_column("description_text", indexing.description_text),
+        derived_column("ticket_links", indexing.ticket_links),
     ),
-    dated=True,
+    walked_by_time=True,
 )
-comments = _noun(
+comments: DeskTable[ids.EventId, ticket.CommentBody] = _table(
     "comments",
     "comment",
-    _number("ticket_id"),
-    beside=(
-        _number("author_id"),
-        _number("public"),
-        _worked_out("files", indexing.files, sa.Integer),
-        _worked_out("comment_text", indexing.comment_text),
+    number_column("ticket_id"),
+    unindexed=(
+        number_column("author_id"),
+        number_column("public"),
+        derived_column("files", indexing.files, sa.Integer),
+        derived_column("comment_text", indexing.comment_text),
     ),
 )
 # Searches ask for the tickets on which somebody wrote, or to which anything is attached: each index answers alone.
 sa.Index("comments_by_author", comments.c.author_id, comments.c.ticket_id)
-# Few of them, and every verdict looks whether one was repeated to a customer. Not as `public = 0`: wherever a query
-# compares that column with a parameter, SQLite would prepare it anew each time, to see whether this index serves it.
+# There are few internal notes, and every verdict looks whether one was repeated to a customer. Not as `public = 0`:
+# wherever a query compares that column with a parameter, SQLite would prepare it anew each time, to see whether this
+# index serves it.
 sa.Index("comments_internal", comments.c.id, sqlite_where=sa.text("NOT public"))
 sa.Index("comments_with_files", comments.c.ticket_id, sqlite_where=comments.c.files.is_not(None))
-audits = _noun("audits", "audit", _number("ticket_id"), dated=True)
-attachments = _noun("attachments", "attachment")
-uploads = _noun("uploads", "upload", key=sa.Text)
-job_statuses = _noun("job_statuses", "job_status", _number("due_at"), beside=(_text("status"),), key=sa.Text)
-suspended_tickets = _noun("suspended_tickets", "suspended_ticket")
-# `metric` of `ticket_id` under a policy: {ticket_id, policy_id, metric, stage, target_minutes, due_at, breached_at …}.
-sla_targets = _noun(
-    "sla_targets", "sla_target", _number("ticket_id"), _number("due_at"), beside=(_number("policy_id"),)
+audits: DeskTable[ids.AuditId, ticket.AuditBody] = _table(
+    "audits", "audit", number_column("ticket_id"), walked_by_time=True
 )
-# {ticket_id, metric, instance_id, type: activate | pause | fulfill | apply_sla | breach | update_status, time_at …}.
-metric_events = _noun("metric_events", "ticket_metric_event", _number("ticket_id"), dated=True)
-satisfaction_ratings = _noun(
+attachments: DeskTable[ids.AttachmentId, ticket.AttachmentBody] = _table("attachments", "attachment")
+uploads: DeskTable[ids.UploadToken, ticket.UploadBody] = _table("uploads", "upload", key_column=sa.Text)
+job_statuses: DeskTable[ids.JobId, ticket.JobStatusBody] = _table(
+    "job_statuses", "job_status", number_column("due_at"), unindexed=(text_column("status"),), key_column=sa.Text
+)
+suspended_tickets: DeskTable[ids.SuspendedTicketId, ticket.SuspendedTicketBody] = _table(
+    "suspended_tickets", "suspended_ticket"
+)
+sla_targets: DeskTable[ids.SlaTargetId, ticket.SlaTargetBody] = _table(
+    "sla_targets",
+    "sla_target",
+    number_column("ticket_id"),
+    number_column("due_at"),
+    unindexed=(number_column("policy_id"),),
+)
+metric_events: DeskTable[ids.MetricEventId, ticket.MetricEventBody] = _table(
+    "metric_events", "ticket_metric_event", number_column("ticket_id"), walked_by_time=True
+)
+satisfaction_ratings: DeskTable[ids.RatingId, ticket.RatingBody] = _table(
     "satisfaction_ratings",
     "satisfaction_rating",
-    _number("ticket_id"),
-    beside=(_text("score"), _number("requester_id")),
+    number_column("ticket_id"),
+    unindexed=(text_column("score"), number_column("requester_id")),
 )
 
 # --- people ---------------------------------------------------------------------------------------------------------
 
-users = _noun(
+users: DeskTable[ids.UserId, person.UserBody] = _table(
     "users",
     "user",
-    _folded("email"),
-    _text("external_id"),
-    _number("organization_id"),
-    beside=(
-        _text("role"),
-        _folded("name"),
-        _text("phone"),
-        _number("active"),
-        _worked_out("name_text", indexing.user_name_text),
-        _worked_out("user_text", indexing.user_text),
-        _worked_out("user_links", indexing.tag_links),
+    folded_column("email"),
+    text_column("external_id"),
+    number_column("organization_id"),
+    unindexed=(
+        text_column("role"),
+        folded_column("name"),
+        text_column("phone"),
+        number_column("active"),
+        derived_column("name_text", indexing.user_name_text),
+        derived_column("user_text", indexing.user_text),
+        derived_column("user_links", indexing.tag_links),
     ),
-    dated=True,
+    walked_by_time=True,
 )
-identities = _noun("identities", "identity", _number("user_id"), _folded("value"), beside=(_text("type"),))
-organizations = _noun(
+identities: DeskTable[ids.IdentityId, person.IdentityBody] = _table(
+    "identities", "identity", number_column("user_id"), folded_column("value"), unindexed=(text_column("type"),)
+)
+organizations: DeskTable[ids.OrganizationId, person.OrganizationBody] = _table(
     "organizations",
     "organization",
-    _folded("name"),
-    _text("external_id"),
-    beside=(
-        _worked_out("name_text", indexing.name_text),
-        _worked_out("organization_text", indexing.organization_text),
-        _worked_out("organization_links", indexing.organization_links),
+    folded_column("name"),
+    text_column("external_id"),
+    unindexed=(
+        derived_column("name_text", indexing.name_text),
+        derived_column("organization_text", indexing.organization_text),
+        derived_column("organization_links", indexing.organization_links),
     ),
-    dated=True,
+    walked_by_time=True,
 )
-organization_memberships = _noun(
-    "organization_memberships", "organization_membership", _number("user_id"), _number("organization_id")
+organization_memberships: DeskTable[ids.OrganizationMembershipId, person.OrganizationMembershipBody] = _table(
+    "organization_memberships", "organization_membership", number_column("user_id"), number_column("organization_id")
 )
-groups = _noun("groups", "group", beside=(_folded("name"), _number("deleted")), dated=True)
-group_memberships = _noun("group_memberships", "group_membership", _number("user_id"), _number("group_id"))
+groups: DeskTable[ids.GroupId, person.GroupBody] = _table(
+    "groups", "group", unindexed=(folded_column("name"), number_column("deleted")), walked_by_time=True
+)
+group_memberships: DeskTable[ids.GroupMembershipId, person.GroupMembershipBody] = _table(
+    "group_memberships", "group_membership", number_column("user_id"), number_column("group_id")
+)
 
 # --- rules ----------------------------------------------------------------------------------------------------------
 
-views = _noun("views", "view", beside=(_number("active"), _number("position"), _folded("title")))
-macros = _noun("macros", "macro", beside=(_number("active"), _number("position"), _folded("title")))
-triggers = _noun("triggers", "trigger", beside=(_number("active"), _number("position"), _folded("title")))
-automations = _noun("automations", "automation", beside=(_number("active"), _number("position"), _folded("title")))
-sla_policies = _noun("sla_policies", "sla_policy", beside=(_number("position"),))
+views: DeskTable[ids.ViewId, rule.ViewBody] = _rule_table("views", "view")
+macros: DeskTable[ids.MacroId, rule.MacroBody] = _rule_table("macros", "macro")
+triggers: DeskTable[ids.TriggerId, rule.TriggerBody] = _rule_table("triggers", "trigger")
+automations: DeskTable[ids.AutomationId, rule.AutomationBody] = _rule_table("automations", "automation")
+sla_policies: DeskTable[ids.SlaPolicyId, rule.SlaPolicyBody] = _table(
+    "sla_policies", "sla_policy", unindexed=(number_column("position"),)
+)
 
 # --- settings -------------------------------------------------------------------------------------------------------
 
-ticket_fields = _noun("ticket_fields", "ticket_field", beside=(_text("type"), _number("position")))
-ticket_forms = _noun("ticket_forms", "ticket_form", beside=(_number("position"),))
-custom_statuses = _noun("custom_statuses", "custom_status", beside=(_text("status_category"),))
-user_fields = _noun("user_fields", "user_field", beside=(_text("key"), _number("position")))
-organization_fields = _noun("organization_fields", "organization_field", beside=(_text("key"), _number("position")))
-brands = _noun("brands", "brand")
+ticket_fields: DeskTable[ids.TicketFieldId, setting.TicketFieldBody] = _table(
+    "ticket_fields", "ticket_field", unindexed=(text_column("type"), number_column("position"))
+)
+ticket_forms: DeskTable[ids.TicketFormId, setting.TicketFormBody] = _table(
+    "ticket_forms", "ticket_form", unindexed=(number_column("position"),)
+)
+custom_statuses: DeskTable[ids.CustomStatusId, setting.CustomStatusBody] = _table(
+    "custom_statuses", "custom_status", unindexed=(text_column("status_category"),)
+)
+user_fields: DeskTable[ids.UserFieldId, setting.PersonFieldBody] = _table(
+    "user_fields", "user_field", unindexed=(text_column("key"), number_column("position"))
+)
+organization_fields: DeskTable[ids.OrganizationFieldId, setting.PersonFieldBody] = _table(
+    "organization_fields", "organization_field", unindexed=(text_column("key"), number_column("position"))
+)
+brands: DeskTable[ids.BrandId, setting.BrandBody] = _table("brands", "brand")
 
 # --- help centre ----------------------------------------------------------------------------------------------------
 
-help_categories = _noun("help_categories", "category", beside=(_number("position"), _text("locale")))
-help_sections = _noun("help_sections", "section", beside=(_number("category_id"), _number("position"), _text("locale")))
-help_articles = _noun(
+help_categories: DeskTable[ids.CategoryId, setting.CategoryBody] = _table(
+    "help_categories", "category", unindexed=(number_column("position"), text_column("locale"))
+)
+help_sections: DeskTable[ids.SectionId, setting.SectionBody] = _table(
+    "help_sections",
+    "section",
+    unindexed=(number_column("category_id"), number_column("position"), text_column("locale")),
+)
+help_articles: DeskTable[ids.ArticleId, setting.ArticleBody] = _table(
     "help_articles",
     "article",
-    beside=(
-        _number("section_id"),
-        _number("position"),
-        _text("locale"),
-        _worked_out("title_text", indexing.title_text),
-        _worked_out("article_text", indexing.article_text),
+    unindexed=(
+        number_column("section_id"),
+        number_column("position"),
+        text_column("locale"),
+        derived_column("title_text", indexing.title_text),
+        derived_column("article_text", indexing.article_text),
     ),
 )
 
-# One row, `id` "account": {subdomain, name, agent_id: the user who works with the account's token, …}.
-account = _noun("account", "account", key=sa.Text)
-ACCOUNT = "account"
+# One row.
+account: DeskTable[ids.AccountId, setting.AccountBody] = _table("account", "account", key_column=sa.Text)
+ACCOUNT = ids.AccountId("account")
 
 
 def _texts(table: sa.Table, *columns: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""The IDE: a code workspace, the forge beside it, and a grader that cannot be talked into passing."""
+"""The IDE: a code workspace, the code host beside it, and a grader that compares answers out of reach of the code."""

@@ -1,7 +1,7 @@
-"""What a workspace costs, ours beside SWE-ReX's: python -m services.ide.bench
+"""What a workspace costs, swe_rex SWE-ReX's: python -m services.ide.bench
 
-Both sides speak over HTTP on loopback and are asked the same: a session, a command in it, a command outside of one.
-Ours is isolated; SWE-ReX's server runs its shells as plain processes of its own user.
+Both serve the same requests over HTTP on loopback: a session, a command in it, a command outside of one.
+Dayshift's is isolated; SWE-ReX's server runs its shells as plain processes of its own user.
 """
 
 import asyncio
@@ -22,19 +22,20 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-from services.ide import workshop
-from services.ide.images import Image
-from services.ide.limits import Limits
-from services.ide.runner import Bubblewrap
-from services.ide.seeding import Seed, rows_of
+from services.ide.rows import RepositoryId, UserId, UserRow
+from services.ide.sandbox.bubblewrap import Bubblewrap
+from services.ide.sandbox.image import Image, ImageEntry
+from services.ide.sandbox.limits import Limits
+from services.ide.sandbox.pool import SandboxPool
 from services.ide.tables import schema, users
+from services.ide.workspace.local_repository import LocalRepository
 from services.kernel.template import WorldMeta, build
 
 _ROUNDS = 40
 _FILES = 500
 _NOW_MS = 1_760_000_000_000
 _TOKEN = "bench-credential"  # noqa: S105 - a loopback process that lives for a minute
-_DOOR = "bench-door"
+_HARNESS_TOKEN = "bench-harness"  # noqa: S105 - as above
 _BARS = {
     "lay out 500 files": 10.0,
     "open a session": 40.0,
@@ -50,25 +51,27 @@ run_product(product, Settings.from_environment())
 
 
 async def lay_out_ms() -> list[float]:
-    """A tree of 500 files into a sandbox that waits for one."""
-    entries = [(f"app/p{at % 25}/m{at}.py", 0o100644, f"VALUE = {at}\n".encode() * 80, 0) for at in range(_FILES)]
-    image = Image.of(entries)
-    house = workshop.Workshop(Bubblewrap(), Limits(), warm=2)
-    await house.open()
-    spent = []
+    """Time to lay out a tree of 500 files in a sandbox that runs already."""
+    image = Image.of(
+        ImageEntry(f"app/p{number % 25}/m{number}.py", 0o100644, f"VALUE = {number}\n".encode() * 80)
+        for number in range(_FILES)
+    )
+    pool = SandboxPool(Bubblewrap(), Limits(), warm=2)
+    await pool.open()
+    durations = []
     for _ in range(_ROUNDS // 2):
-        sandbox = await house.take()
+        sandbox = await pool.take()
         await asyncio.sleep(0.15)
-        began = time.perf_counter()
+        start = time.perf_counter()
         await image.lay_out(sandbox)
-        spent.append((time.perf_counter() - began) * 1000)
+        durations.append((time.perf_counter() - start) * 1000)
         sandbox.end()
-    await house.close()
-    return spent
+    await pool.close()
+    return durations
 
 
 async def runtime_ms(url: str, token: str) -> dict[str, list[float]]:
-    """The same three things of whoever speaks the remote runtime's protocol."""
+    """Times of three requests to a server that speaks the remote runtime's protocol."""
     headers = {"x-api-key": token}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
 
@@ -76,36 +79,38 @@ async def runtime_ms(url: str, token: str) -> dict[str, list[float]]:
             (await client.post(path, json=body)).raise_for_status()
 
         await post("/execute", {"command": "true", "shell": True})
-        asked = [{"session": f"s{at}", "session_type": "bash", "startup_timeout": 30.0} for at in range(_ROUNDS // 4)]
-        opened = [await _timed(partial(post, "/create_session", session)) for session in asked]
+        names = [f"s{number}" for number in range(_ROUNDS // 4)]
+        sessions = [{"session": name, "session_type": "bash", "startup_timeout": 30.0} for name in names]
         action = {"action_type": "bash", "command": "echo hi", "session": "s0", "check": "silent", "timeout": 10}
-        ran = [await _timed(partial(post, "/run_in_session", action)) for _ in range(_ROUNDS)]
-        shot = {"command": "echo hi", "shell": True}
-        single = [await _timed(partial(post, "/execute", shot)) for _ in range(_ROUNDS)]
-    return {"open a session": opened, "command in a session": ran, "one-shot command": single}
+        one_shot = {"command": "echo hi", "shell": True}
+        return {
+            "open a session": [await _time_ms(partial(post, "/create_session", session)) for session in sessions],
+            "command in a session": [await _time_ms(partial(post, "/run_in_session", action)) for _ in range(_ROUNDS)],
+            "one-shot command": [await _time_ms(partial(post, "/execute", one_shot)) for _ in range(_ROUNDS)],
+        }
 
 
-async def _timed(what: Callable[[], Awaitable[None]]) -> float:
-    began = time.perf_counter()
-    await what()
-    return (time.perf_counter() - began) * 1000
+async def _time_ms(call: Callable[[], Awaitable[None]]) -> float:
+    start = time.perf_counter()
+    await call()
+    return (time.perf_counter() - start) * 1000
 
 
 @contextmanager
-def ours(folder: Path) -> Iterator[str]:
+def serve_dayshift(folder: Path) -> Iterator[str]:
     _build(folder)
     port = _free_port()
-    settings = {"DAYSHIFT_VAR": str(folder), "DAYSHIFT_DOOR_TOKEN": _DOOR, "DAYSHIFT_IDE_PORT": str(port)}
+    settings = {"DAYSHIFT_VAR": str(folder), "DAYSHIFT_HARNESS_TOKEN": _HARNESS_TOKEN, "DAYSHIFT_IDE_PORT": str(port)}
     with _running([sys.executable, "-c", _SERVE], port, settings):
         opening = {"episode_id": "bench", "credential": _TOKEN, "seed": 1, "world": "bench"}
-        headers = {"authorization": f"Bearer {_DOOR}"}
-        door = f"http://127.0.0.1:{port + 10}/control/episodes"
-        httpx.post(door, json=opening, headers=headers, timeout=30).raise_for_status()
+        headers = {"authorization": f"Bearer {_HARNESS_TOKEN}"}
+        episodes = f"http://127.0.0.1:{port + 10}/control/episodes"
+        httpx.post(episodes, json=opening, headers=headers, timeout=30).raise_for_status()
         yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager
-def theirs() -> Iterator[str]:
+def serve_swe_rex() -> Iterator[str]:
     port = _free_port()
     server = shutil.which("swerex-remote", path=str(Path(sys.executable).parent)) or "swerex-remote"
     with _running([server, "--host", "127.0.0.1", "--port", str(port), "--auth-token", _TOKEN], port, {}):
@@ -123,7 +128,7 @@ def _running(command: list[str], port: int, settings: dict[str, str]) -> Iterato
                         break
                 if process.poll() is not None:
                     log.seek(0)
-                    raise RuntimeError(f"the subject ended: {log.read()[-2000:]}")
+                    raise RuntimeError(f"the server ended: {log.read()[-2000:]}")
                 time.sleep(0.05)
             yield
         finally:
@@ -132,26 +137,26 @@ def _running(command: list[str], port: int, settings: dict[str, str]) -> Iterato
 
 
 def _build(folder: Path) -> None:
-    """A repository with one file is enough: what is measured is the way there."""
+    """A repository with one file is enough: its content is not measured."""
     repository = folder / "notes"
     repository.mkdir()
     (repository / "README.md").write_text("# notes\n")
     who = ["-c", "user.name=Bench", "-c", "user.email=bench@localhost"]
     for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "start"]):
         subprocess.run(["git", *who, *arguments], cwd=repository, check=True)  # noqa: S603, S607 - our own folder
-    seed = Seed(1, "bench", "notes", "", repository, _NOW_MS, _NOW_MS, "localhost")
-    me = {"id": 1, "login": "dev", "name": "Dev", "email": "dev@localhost", "is_me": 1}
+    source = LocalRepository(RepositoryId(1), "bench", "notes", "", repository, _NOW_MS, _NOW_MS, "localhost")
+    me: UserRow = {"id": UserId(1), "login": "dev", "name": "Dev", "email": "dev@localhost", "is_me": 1}
     about = WorldMeta("ide", "bench", 1, _NOW_MS, {})
-    build(folder / "worlds" / "ide-bench.sqlite", schema, about, [*rows_of(seed), (users, [me])])
+    build(folder / "worlds" / "ide-bench.sqlite", schema, about, [*source.rows(), (users, [me])])
 
 
 def _free_port() -> int:
     while True:
-        with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
+        with socket.socket() as agent, socket.socket() as harness:
+            agent.bind(("127.0.0.1", 0))
+            port: int = agent.getsockname()[1]
             try:
-                other.bind(("127.0.0.1", port + 10))
+                harness.bind(("127.0.0.1", port + 10))
             except (OSError, OverflowError):
                 continue
             return port
@@ -160,18 +165,18 @@ def _free_port() -> int:
 def main() -> None:
     console = Console()
     measured = {"lay out 500 files": asyncio.run(lay_out_ms())}
-    with tempfile.TemporaryDirectory() as folder, ours(Path(folder)) as url:
+    with tempfile.TemporaryDirectory() as folder, serve_dayshift(Path(folder)) as url:
         measured |= asyncio.run(runtime_ms(url, _TOKEN))
-    with theirs() as url:
-        beside = asyncio.run(runtime_ms(url, _TOKEN))
+    with serve_swe_rex() as url:
+        swe_rex = asyncio.run(runtime_ms(url, _TOKEN))
     table = Table(title="a workspace, p50 over HTTP on loopback, in ms")
-    for heading in ("what", "ours, isolated", "bar", "SWE-ReX, not isolated"):
+    for heading in ("what", "Dayshift, isolated", "bar", "SWE-ReX, not isolated"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
-    for name, spent in measured.items():
-        mine = statistics.median(spent)
-        other = f"{statistics.median(beside[name]):.1f}" if name in beside else "–"
-        verdict = "ok" if mine <= _BARS[name] else "MISSED"
-        table.add_row(name, f"{mine:.1f}", f"≤ {_BARS[name]:.0f} {verdict}", other)
+    for name, durations in measured.items():
+        median = statistics.median(durations)
+        other = f"{statistics.median(swe_rex[name]):.1f}" if name in swe_rex else "–"
+        verdict = "ok" if median <= _BARS[name] else "MISSED"
+        table.add_row(name, f"{median:.1f}", f"≤ {_BARS[name]:.0f} {verdict}", other)
     console.print(table)
     console.print(f"load of this machine while measured: {os.getloadavg()[0]:.1f}")
 

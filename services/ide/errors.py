@@ -1,5 +1,5 @@
 """
-The IDE's refusals. Three protocols share one service; each speaks in its own words.
+The IDE's refusals. Three protocols share one service; each answers in the words of its vendor.
 
 Refusal
 ├── NotFound               404  no such file, session, sandbox, repository, issue …
@@ -8,20 +8,21 @@ Refusal
 ├── Unprocessable          422  the code host's Validation Failed, with its list of errors
 ├── NotMergeable           405  a pull request that may not be merged now
 ├── CommandTimedOut        408  a command was ended because its time was over
-└── Transferred            511  an exception that the remote runtime raises again at its client
+├── BadRequest             400  a request that cannot be carried out as it stands
+└── RuntimeFailed          511  an exception that the remote runtime's client raises again
 """
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from services.ide.sandbox import GuestRefused
+from services.ide.sandbox.sandbox import GuestRefused
 from services.kernel.answers import Answer
 from services.kernel.errors import Failure, MalformedRequest, NoSuchRoute, RateLimited, Refusal, Unauthenticated
-from services.kernel.product import Circumstance
+from services.kernel.product import RequestContext
 
 _DOCS = "https://docs.github.com/rest"
-_FORGE = "/api/v3/"
-_DAYTONA = ("/api/", "/toolbox/")
+_CODE_HOST = "/api/v3/"
+_WORKSPACE_API = ("/api/", "/toolbox/")
 _GIT_SERVICES = ("/info/refs", "/git-upload-pack", "/git-receive-pack")
 
 
@@ -72,7 +73,7 @@ class Unprocessable(Refusal):
         self.errors: list[dict[str, Any]] = [about if field is None else {**about, "field": field}]
 
 
-class Transferred(Refusal):
+class RuntimeFailed(Refusal):
     """An exception by the name of its class; only ever one of these, since the client imports what is named."""
 
     status = 511
@@ -97,7 +98,7 @@ class Transferred(Refusal):
         self.extra = extra or {}
 
 
-_OF_KIND: dict[str, type[Refusal]] = {
+_REFUSALS: dict[str, type[Refusal]] = {
     "FileNotFoundError": NotFound,
     "NotADirectoryError": NotFound,
     "KeyError": NotFound,
@@ -107,42 +108,45 @@ _OF_KIND: dict[str, type[Refusal]] = {
 }
 
 
-def of_guest(refused: GuestRefused) -> Refusal:
-    """The operating system's no, as the workspace API says it."""
-    kind = _OF_KIND.get(refused.kind, BadRequest)
+def explain_guest(refused: GuestRefused) -> Refusal:
+    """The refusal of the operating system inside, in the words of the workspace API."""
+    kind = _REFUSALS.get(refused.kind, BadRequest)
     words = str(refused)[:1].lower() + str(refused)[1:]
     return kind(f"{refused.path}: {words}" if refused.path else words)
 
 
-def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
-    path = circumstance.path
-    if isinstance(refusal, Transferred):
-        return _transferred(refusal)
-    if path.startswith(_FORGE):
-        return _of_forge(refusal)
+def render(refusal: Refusal, context: RequestContext) -> Answer:
+    path = context.path
+    if isinstance(refusal, RuntimeFailed):
+        return _render_runtime(refusal)
+    if path.startswith(_CODE_HOST):
+        return _render_code_host(refusal)
     if path.endswith(_GIT_SERVICES):
-        return _of_git(refusal)
-    if path.startswith(_DAYTONA):
-        return _of_workspace(refusal, circumstance)
+        return _render_git(refusal)
+    if path.startswith(_WORKSPACE_API):
+        return _render_workspace_api(refusal, context)
+    if isinstance(refusal, Failure):
+        # What the runtime's own server sends for an exception that nobody caught.
+        return Answer(500, refusal.message.encode(), ((b"content-type", b"text/plain; charset=utf-8"),))
     return Answer.json(refusal.status, {"detail": refusal.message}, refusal.headers)
 
 
-def _of_workspace(refusal: Refusal, circumstance: Circumstance) -> Answer:
+def _render_workspace_api(refusal: Refusal, context: RequestContext) -> Answer:
     message = "Invalid credentials" if isinstance(refusal, Unauthenticated) else refusal.message
-    code = type(refusal).__name__.upper()
-    source = "DAYTONA_DAEMON" if circumstance.path.startswith("/toolbox/") else "DAYTONA_API"
+    code = "INTERNAL_SERVER_ERROR" if isinstance(refusal, Failure) else type(refusal).__name__.upper()
+    source = "DAYTONA_DAEMON" if context.path.startswith("/toolbox/") else "DAYTONA_API"
     body = {
         "statusCode": refusal.status,
         "message": "Internal server error" if isinstance(refusal, Failure) else message,
         "code": code,
         "source": source,
-        "path": circumstance.path,
-        "method": circumstance.method,
+        "path": context.path,
+        "method": context.method,
     }
     return Answer.json(refusal.status, body, refusal.headers)
 
 
-def _of_forge(refusal: Refusal) -> Answer:
+def _render_code_host(refusal: Refusal) -> Answer:
     body: dict[str, Any] = {"message": refusal.message, "documentation_url": _DOCS}
     status = refusal.status
     match refusal:
@@ -151,7 +155,7 @@ def _of_forge(refusal: Refusal) -> Answer:
         case NoSuchRoute():
             body["message"] = "Not Found"
         case RateLimited():
-            # 429, which the code host gives as well as 403: nobody takes it for a missing right.
+            # 429, which the code host sends as well as 403: nobody takes it for a missing right.
             body["message"] = "API rate limit exceeded"
         case Unprocessable():
             body["errors"] = refusal.errors
@@ -167,13 +171,13 @@ def _of_forge(refusal: Refusal) -> Answer:
 
 def _problems(problems: Sequence[Any]) -> list[dict[str, Any]]:
     return [
-        {"field": found.where.removeprefix("body."), "code": "invalid", "message": found.message}
-        for found in problems[:20]
+        {"field": problem.where.removeprefix("body."), "code": "invalid", "message": problem.message}
+        for problem in problems[:20]
     ]
 
 
-def _of_git(refusal: Refusal) -> Answer:
-    """git asks without a credential first and wants to be told which kind to come back with."""
+def _render_git(refusal: Refusal) -> Answer:
+    """git sends its first request without a credential; the answer says which kind to send."""
     text = "Repository not found." if refusal.status == 404 else refusal.message
     headers: list[tuple[bytes, bytes]] = [(b"content-type", b"text/plain; charset=utf-8")]
     if isinstance(refusal, Unauthenticated):
@@ -182,6 +186,6 @@ def _of_git(refusal: Refusal) -> Answer:
     return Answer(refusal.status, text.encode(), tuple(headers))
 
 
-def _transferred(refusal: Transferred) -> Answer:
+def _render_runtime(refusal: RuntimeFailed) -> Answer:
     about = {"message": refusal.message, "class_path": refusal.class_path, "traceback": "", "extra_info": refusal.extra}
     return Answer.json(511, {"swerexception": about})

@@ -1,15 +1,17 @@
-"""The IDE, declared."""
+"""The declaration of the IDE."""
 
-from services.ide import workshop, workspace
 from services.ide.checks import checks
 from services.ide.errors import render
+from services.ide.judging import judging
 from services.ide.routes import router
+from services.ide.sandbox.pool import close_pool, find_missing, open_pool
 from services.ide.tables import schema
+from services.ide.workspace.workspace import close_workspace, write_rows
 from services.kernel.credentials import api_key, basic_password, bearer, token
 from services.kernel.product import MIB, BenchCall, Product
 
-_A_REPOSITORY = "SELECT owner || '/' || name FROM repositories"
-_AN_ISSUE = (
+_REPOSITORY_PATHS = "SELECT owner || '/' || name FROM repositories"
+_ISSUE_PATHS = (
     "SELECT r.owner || '/' || r.name || '/issues/' || i.number "
     "FROM issues i JOIN repositories r ON r.id = i.repository_id"
 )
@@ -22,21 +24,22 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
-    mint=lambda secret: f"dtn_{secret}",
-    forms=(bearer, token, basic_password, api_key),
+    judging=judging,
+    create_credential=lambda secret: f"dtn_{secret}",
+    credential_formats=(bearer, token, basic_password, api_key),
     # A push is one body.
     body_limit=16 * MIB,
     key_headers=(b"x-request-id",),
-    started=workshop.start,
-    lacks=workshop.lacking,
-    stopped=workshop.stop,
-    settle=workspace.settle,
-    closed=workspace.closed,
+    on_start=open_pool,
+    missing_requirement=find_missing,
+    on_stop=close_pool,
+    settle=write_rows,
+    on_close=close_workspace,
     snippet="curl -s -H 'Authorization: Bearer {token}' {base}/execute -H 'Content-Type: application/json' "
     """-d '{{"command": "ls", "shell": true}}'\n"""
     "curl -s -H 'Authorization: token {token}' {base}/api/v3/user/repos",
     bench={
-        "an issue": BenchCall("GET", "/api/v3/repos/{id}", ids=_AN_ISSUE),
-        "issues of a repository": BenchCall("GET", "/api/v3/repos/{id}/issues", ids=_A_REPOSITORY),
+        "an issue": BenchCall("GET", "/api/v3/repos/{id}", ids=_ISSUE_PATHS),
+        "issues of a repository": BenchCall("GET", "/api/v3/repos/{id}/issues", ids=_REPOSITORY_PATHS),
     },
 )

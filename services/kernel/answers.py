@@ -1,4 +1,4 @@
-"""An answer on its way out."""
+"""Answers: what a product sends back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers and body, complete: kept for replays, the trajectory and the wire."""
+    """Status, headers and body, kept for replays and for the trajectory."""
 
     status: int
     body: bytes
@@ -21,18 +21,18 @@ class Answer:
         extra = tuple(
             (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items()
         )
-        return cls(status, _as_large_as_it_is(orjson.dumps(content)), ((b"content-type", b"application/json"), *extra))
+        return cls(status, _trim_buffer(orjson.dumps(content)), ((b"content-type", b"application/json"), *extra))
 
 
 class Json(Response):
-    """A body of plain dicts straight to bytes; the route's response_model documents it, nothing re-validates it."""
+    """A response of plain dicts; the route's response_model only documents it, nothing validates it again."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return _as_large_as_it_is(orjson.dumps(content))
+        return _trim_buffer(orjson.dumps(content))
 
 
-def _as_large_as_it_is(body: bytes) -> bytes:
-    """What orjson gives out holds 4 KB at least, and a trajectory keeps every answer for as long as its episode."""
+def _trim_buffer(body: bytes) -> bytes:
+    """orjson returns a buffer of at least 4 KB, and a trajectory keeps every answer as long as its episode."""
     return bytes(memoryview(body))

@@ -1,4 +1,4 @@
-"""create_app(product): the product's routes behind the agent's door."""
+"""create_app(product): the product's routes behind the agent API."""
 
 from typing import Annotated, Any
 
@@ -6,9 +6,9 @@ from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from services.kernel.agent_door import AgentDoor
+from services.kernel.agent_api import AgentApi
+from services.kernel.binding import current_world
 from services.kernel.description import describe
-from services.kernel.dispatch import current_world
 from services.kernel.episodes import Episodes
 from services.kernel.product import Product
 from services.kernel.telemetry import Telemetry
@@ -35,14 +35,14 @@ def create_api(product: Product) -> FastAPI:
     api.include_router(product.router)
     describe(api, product.encoding)
     for kind in (RequestValidationError, HTTPException):
-        api.add_exception_handler(kind, _leave_it_to_the_door)
+        api.add_exception_handler(kind, _leave_it_to_the_agent_api)
     return api
 
 
-async def _leave_it_to_the_door(_: Request, error: Exception) -> Response:
+async def _leave_it_to_the_agent_api(_: Request, error: Exception) -> Response:
     """FastAPI would answer a form it cannot read in words of its own; the product has better ones."""
     raise error
 
 
-def create_app(product: Product, episodes: Episodes, telemetry: Telemetry, body_limit: int | None = None) -> AgentDoor:
-    return AgentDoor(create_api(product), episodes, telemetry, body_limit or product.body_limit)
+def create_app(product: Product, episodes: Episodes, telemetry: Telemetry, body_limit: int | None = None) -> AgentApi:
+    return AgentApi(create_api(product), episodes, telemetry, body_limit or product.body_limit)

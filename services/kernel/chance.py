@@ -17,10 +17,6 @@ class Chance:
         digest = hashlib.sha256(f"{seed}\x1f{name}".encode()).digest()
         self._bits = random.Random(int.from_bytes(digest, "big"))  # noqa: S311 - not a secret
 
-    def fraction(self) -> float:
-        """A number in [0, 1) with 53 bits."""
-        return self._bits.getrandbits(53) / (1 << 53)
-
     def below(self, limit: int) -> int:
         if limit <= 0:
             raise ValueError(f"no number is below {limit} and not negative")

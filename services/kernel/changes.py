@@ -9,15 +9,18 @@ import sqlalchemy as sa
 
 from services.kernel.statements import AnyKey, Row, Statement
 
-# Who writes. What a job does that the agent started is the agent's doing, whenever it runs.
+# Who writes a row: the agent, a job that the agent started (whenever it runs), a colleague or a customer whom the
+# harness plays, the passing of time (renewals, automations), or Dayshift itself when it plants a task.
 AGENT, AGENTS_JOB = "agent", "agent's job"
+COLLEAGUE, CUSTOMER, TIME, SYSTEM = "colleague", "customer", "time", "system"
 AGENTS = frozenset({AGENT, AGENTS_JOB})
 
-house = sa.MetaData()
+# Tables of our own in every world file: `changes` and `world_meta`.
+kernel_tables = sa.MetaData()
 
 changes = sa.Table(
     "changes",
-    house,
+    kernel_tables,
     sa.Column("revision", sa.Integer, primary_key=True),
     sa.Column("request", sa.Integer, nullable=False),
     sa.Column("at", sa.Integer, nullable=False),
@@ -71,7 +74,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class NetChange:
-    """What an episode did to one row in all, whatever the way there."""
+    """What an episode did to one row altogether, however many writes it took."""
 
     table: str
     row_id: int | str
@@ -80,13 +83,13 @@ class NetChange:
 
 
 def net(history: Iterable[Change]) -> list[NetChange]:
-    """Each touched row once, in the order first touched; rows that ended as they began are left out."""
-    ends: dict[tuple[str, int | str], tuple[Row | None, Row | None]] = {}
+    """Each changed row once, in the order of the first change; rows that ended as they began are left out."""
+    images: dict[tuple[str, int | str], tuple[Row | None, Row | None]] = {}
     for change in history:
         key = (change.table, change.row_id)
-        first = ends[key][0] if key in ends else change.before
-        ends[key] = (first, change.after)
-    return [NetChange(*key, before, after) for key, (before, after) in ends.items() if before != after]
+        first = images[key][0] if key in images else change.before
+        images[key] = (first, change.after)
+    return [NetChange(*key, before, after) for key, (before, after) in images.items() if before != after]
 
 
 def _image(text: str | None) -> Row | None:

@@ -1,10 +1,10 @@
-"""Check: a typed question about a world. Finding: its answer, with the reason."""
+"""Check: a typed claim about a world. Finding: how far the claim holds, and why."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,9 +18,9 @@ class Finding:
     check: str
     score: Fraction
     because: str
-    # Suspicions that came up on the way: (tag, evidence) each.
+    # Flags for a suspicious trajectory: (tag, evidence) each.
     flags: tuple[tuple[str, str], ...] = ()
-    # The ids of what it found, for checks elsewhere that ask whether somebody refers to it.
+    # The ids of what it found, for checks of other products that look for references to it.
     names: tuple[str, ...] = ()
 
     @property
@@ -29,33 +29,35 @@ class Finding:
 
 
 class Check(BaseModel, ABC):
-    """A claim about the world's rows; data only, so that it can cross to the product that owns them."""
+    """A claim about the world's rows; data only, so that it can be sent to the product that owns them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    # The name in findings where it is not the class's: `verify` compares whole verdicts with those of older recordings.
+    recorded_name: ClassVar[str] = ""
 
     @abstractmethod
-    def ask(self, world: World) -> Finding | Awaitable[Finding]:
-        """Awaitable where the answer takes more than reading rows."""
+    def run(self, world: World) -> Finding | Awaitable[Finding]:
+        """Awaitable where the check does more than read rows."""
 
-    def held(self, because: str) -> Finding:
-        return Finding(type(self).__name__, Fraction(1), because)
+    def holds(self, because: str) -> Finding:
+        return self.holds_partly(Fraction(1), because)
 
-    def failed(self, because: str) -> Finding:
-        return Finding(type(self).__name__, Fraction(0), because)
+    def fails(self, because: str) -> Finding:
+        return self.holds_partly(Fraction(0), because)
 
-    def partly(self, score: Fraction, because: str) -> Finding:
-        return Finding(type(self).__name__, score, because)
+    def holds_partly(self, score: Fraction, because: str) -> Finding:
+        return Finding(self.recorded_name or type(self).__name__, score, because)
 
 
 class UnknownCheck(ValueError):
-    """A task asks a product something it cannot answer: the task must not load."""
+    """A task uses a check that the product does not have: the task must not load."""
 
 
-def parse(known: Mapping[str, type[Check]], name: str, arguments: Mapping[str, Any]) -> Check:
-    if name not in known:
-        raise UnknownCheck(f"no check is called {name!r}; there are {', '.join(sorted(known))}")
-    return known[name].model_validate(arguments)
+def parse(available: Mapping[str, type[Check]], name: str, arguments: Mapping[str, Any]) -> Check:
+    if name not in available:
+        raise UnknownCheck(f"no check is called {name!r}; there are {', '.join(sorted(available))}")
+    return available[name].model_validate(arguments)
 
 
-def named(*checks: type[Check]) -> dict[str, type[Check]]:
+def checks_by_name(*checks: type[Check]) -> dict[str, type[Check]]:
     return {check.__name__: check for check in checks}

@@ -18,7 +18,7 @@ class Clock:
         return self._ms
 
     def now(self) -> datetime:
-        return moment(self._ms)
+        return to_datetime(self._ms)
 
     def tick(self) -> None:
         self._ms += TICK_MS
@@ -47,14 +47,14 @@ class WatchedClock(Clock):
         return super().now()
 
 
-def moment(ms: int) -> datetime:
+def to_datetime(ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=ms)
 
 
-def milliseconds(when: datetime) -> int:
+def to_milliseconds(when: datetime) -> int:
     return round((when - _EPOCH) / timedelta(milliseconds=1))
 
 
 def iso(ms: int) -> str:
     """ISO-8601 with milliseconds and a Z, as the imitated products print it."""
-    return moment(ms).isoformat(timespec="milliseconds")[:-6] + "Z"
+    return to_datetime(ms).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -1,4 +1,4 @@
-"""Settings: read once, frozen, passed on. The defaults run on a laptop."""
+"""Settings are read once, frozen and passed on. The defaults run on a laptop."""
 
 import os
 import re
@@ -7,138 +7,166 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-_ADDRESS = re.compile(r"DAYSHIFT_([A-Z][A-Z0-9_]*?)_(PORT|DOOR_URL|URL)")
-_DOOR_ABOVE = 10
+_ADDRESS = re.compile(r"DAYSHIFT_([A-Z][A-Z0-9_]*?)_(PORT|HARNESS_URL|URL)")
+_HARNESS_OFFSET = 10
 _ANY_HOST = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared with, not bound to
 
 
 class BadSetting(ValueError):
-    """An environment variable that cannot be meant."""
+    """An environment variable has a value that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """How the IDE isolates an agent's programs."""
+
+    runner: Literal["bubblewrap", "docker"] = "bubblewrap"
+    # For docker: the image of a sandbox, and another runtime than the engine's own.
+    image: str = "dayshift"
+    runtime: str | None = None
+    # The variables with which the Docker SDK finds its engine.
+    docker: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that the environment may decide."""
+    """Everything that environment variables decide."""
 
     var: Path = Path("var")
     host: str = "127.0.0.1"
-    door_host: str = "127.0.0.1"
+    harness_host: str = "127.0.0.1"
     control_port: int = 8700
     control_token: str = field(default="", repr=False)
-    door_token: str = field(default="", repr=False)
+    harness_token: str = field(default="", repr=False)
     playground_token: str = field(default="playground", repr=False)
     ledger_url: str = ""
     redis_url: str = ""
     lease_seconds: float = 1800.0
     max_episodes: int = 2000
+    # Memory for task setups that control keeps: all 52 families of the standard world at 100 seeds take 152 MB.
+    setup_cache_bytes: int = 192 << 20
     worlds: tuple[str, ...] = ()
     # Ports of control's at which agents outside its network reach second and further replicas; none: no relay.
     relay: tuple[int, ...] = ()
     log_level: str = "info"
     # 0: as much as the product says of itself.
     body_limit: int = 0
-    # Where services stand, if not at their own ports on this machine: DAYSHIFT_CRM_PORT, _URL and _DOOR_URL.
+    # Where services stand, if not at their own ports on this machine: DAYSHIFT_CRM_PORT, _URL and _HARNESS_URL.
     addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
     @property
     def worlds_folder(self) -> Path:
         return self.var / "worlds"
 
     def port(self, service: str, own: int) -> int:
-        given = self.addresses.get((service, "PORT"))
-        return own if given is None else _port(service, given)
+        configured = self.addresses.get((service, "PORT"))
+        return own if configured is None else _port(service, configured)
 
-    def door_port(self, service: str, own: int) -> int:
-        return self.port(service, own) + _DOOR_ABOVE
+    def harness_port(self, service: str, own: int) -> int:
+        return self.port(service, own) + _HARNESS_OFFSET
 
     def url(self, service: str, own: int) -> str:
-        """Where agents reach it, as they would write it."""
-        return self.addresses.get((service, "URL")) or f"http://{reachable(self.host)}:{self.port(service, own)}"
+        """The URL at which agents reach the service."""
+        return self.addresses.get((service, "URL")) or f"http://{reachable_host(self.host)}:{self.port(service, own)}"
 
-    def door_url(self, service: str, own: int) -> str:
-        given = self.addresses.get((service, "DOOR_URL"))
-        return given or f"http://{reachable(self.door_host)}:{self.door_port(service, own)}"
+    def harness_url(self, service: str, own: int) -> str:
+        configured = self.addresses.get((service, "HARNESS_URL"))
+        return configured or f"http://{reachable_host(self.harness_host)}:{self.harness_port(service, own)}"
 
     @classmethod
     def from_environment(cls, environment: dict[str, str] | None = None) -> "Settings":
-        read = dict(os.environ) if environment is None else environment
-        var = Path(read.get("DAYSHIFT_VAR", "var"))
+        variables = dict(os.environ) if environment is None else environment
+        var = Path(variables.get("DAYSHIFT_VAR", "var"))
         return cls(
             var=var,
-            host=read.get("DAYSHIFT_HOST", "127.0.0.1"),
-            door_host=read.get("DAYSHIFT_DOOR_HOST", "127.0.0.1"),
-            control_port=int(_number(read, "DAYSHIFT_CONTROL_PORT", 8700)),
-            control_token=read.get("DAYSHIFT_CONTROL_TOKEN") or kept_secret(var / "control.token"),
-            door_token=read.get("DAYSHIFT_DOOR_TOKEN") or kept_secret(var / "door.token"),
-            playground_token=read.get("DAYSHIFT_PLAYGROUND_TOKEN", "playground"),
-            ledger_url=read.get("DAYSHIFT_LEDGER_URL", ""),
-            redis_url=read.get("DAYSHIFT_REDIS_URL", ""),
-            lease_seconds=_number(read, "DAYSHIFT_LEASE", 1800.0),
-            max_episodes=int(_number(read, "DAYSHIFT_MAX_EPISODES", 2000)),
-            worlds=tuple(name for name in read.get("DAYSHIFT_WORLDS", "").split(",") if name),
-            relay=_port_range(read.get("DAYSHIFT_RELAY", "")),
-            body_limit=int(_number(read, "DAYSHIFT_BODY_LIMIT", 0, least=0)),
-            log_level=read.get("DAYSHIFT_LOG", "info").lower(),
-            addresses=_addresses(read),
+            host=variables.get("DAYSHIFT_HOST", "127.0.0.1"),
+            harness_host=variables.get("DAYSHIFT_HARNESS_HOST", "127.0.0.1"),
+            control_port=int(_number(variables, "DAYSHIFT_CONTROL_PORT", 8700)),
+            control_token=variables.get("DAYSHIFT_CONTROL_TOKEN") or read_or_create_secret(var / "control.token"),
+            harness_token=variables.get("DAYSHIFT_HARNESS_TOKEN") or read_or_create_secret(var / "harness.token"),
+            playground_token=variables.get("DAYSHIFT_PLAYGROUND_TOKEN", "playground"),
+            ledger_url=variables.get("DAYSHIFT_LEDGER_URL", ""),
+            redis_url=variables.get("DAYSHIFT_REDIS_URL", ""),
+            lease_seconds=_number(variables, "DAYSHIFT_LEASE", 1800.0),
+            max_episodes=int(_number(variables, "DAYSHIFT_MAX_EPISODES", 2000)),
+            setup_cache_bytes=int(_number(variables, "DAYSHIFT_SETUP_CACHE_MB", 192, least=0) * (1 << 20)),
+            worlds=tuple(name for name in variables.get("DAYSHIFT_WORLDS", "").split(",") if name),
+            relay=_port_range(variables.get("DAYSHIFT_RELAY", "")),
+            body_limit=int(_number(variables, "DAYSHIFT_BODY_LIMIT", 0, least=0)),
+            log_level=variables.get("DAYSHIFT_LOG", "info").lower(),
+            addresses=_addresses(variables),
+            sandbox=_sandbox(variables),
         )
 
 
-def reachable(host: str) -> str:
-    """A server may listen everywhere; a client must go somewhere."""
+def reachable_host(host: str) -> str:
+    """The address that a client uses for a server that listens on every interface."""
     return "127.0.0.1" if host in _ANY_HOST else host
 
 
-def _addresses(read: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    found = ((_ADDRESS.fullmatch(name), value) for name, value in read.items())
-    return {(match[1].lower(), match[2]): value.rstrip("/") for match, value in found if match and value}
+def _addresses(variables: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    matches = ((_ADDRESS.fullmatch(name), value) for name, value in variables.items())
+    return {(match[1].lower(), match[2]): value.rstrip("/") for match, value in matches if match and value}
 
 
-def _port_range(given: str) -> tuple[int, ...]:
+def _sandbox(variables: Mapping[str, str]) -> SandboxSettings:
+    image, runtime = variables.get("DAYSHIFT_SANDBOX_IMAGE", "dayshift"), variables.get("DAYSHIFT_SANDBOX_RUNTIME")
+    docker = {name: value for name, value in variables.items() if name.startswith("DOCKER_")}
+    match variables.get("DAYSHIFT_SANDBOX", "bubblewrap"):
+        case "bubblewrap" | "docker" as runner:
+            return SandboxSettings(runner, image, runtime or None, docker)
+        case unknown:
+            raise BadSetting(f"DAYSHIFT_SANDBOX={unknown!r} is neither bubblewrap nor docker")
+
+
+def _port_range(text: str) -> tuple[int, ...]:
     """`8721-8728`, or one port; nothing for none."""
-    if not given:
+    if not text:
         return ()
-    first, _, last = given.partition("-")
+    first, _, last = text.partition("-")
     return tuple(range(_port("relay", first), _port("relay", last or first) + 1))
 
 
-def _port(service: str, given: str) -> int:
-    if not given.isdecimal() or not 0 < int(given) < 65536:
-        raise BadSetting(f"DAYSHIFT_{service.upper()}_PORT={given!r} is not a port")
-    return int(given)
+def _port(service: str, text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise BadSetting(f"DAYSHIFT_{service.upper()}_PORT={text!r} is not a port")
+    return int(text)
 
 
-def kept_secret(path: Path) -> str:
-    """The secret in this file, made on first use, readable by its owner alone."""
+def read_or_create_secret(path: Path) -> str:
+    """Returns the secret in this file, which is made on first use and readable by its owner alone."""
     if not path.exists():
         _make_secret(path)
     return _existing_secret(path)
 
 
 def _make_secret(path: Path) -> None:
-    """Written apart and then linked: of two processes that start at once, both read the same whole secret."""
+    """Writes another file and links it, so that two processes that start at once read the same whole secret."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    apart = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(apart, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_urlsafe(32))
     with suppress(FileExistsError):
-        os.link(apart, path)
-    apart.unlink()
+        os.link(temporary, path)
+    temporary.unlink()
 
 
 def _existing_secret(path: Path) -> str:
-    kept = path.read_text().strip()
-    if not kept:
+    secret = path.read_text().strip()
+    if not secret:
         raise BadSetting(f"{path} is empty; remove it and start again")
-    return kept
+    return secret
 
 
-def _number(read: dict[str, str], name: str, default: float, least: float = 1e-9) -> float:
+def _number(variables: dict[str, str], name: str, default: float, least: float = 1e-9) -> float:
     try:
-        value = float(read.get(name, default))
+        value = float(variables.get(name, default))
     except ValueError as error:
-        raise BadSetting(f"{name}={read[name]!r} is not a number") from error
+        raise BadSetting(f"{name}={variables[name]!r} is not a number") from error
     if not least <= value < float("inf"):
-        raise BadSetting(f"{name}={read[name]!r} must be finite and at least {least:g}")
+        raise BadSetting(f"{name}={variables[name]!r} must be finite and at least {least:g}")
     return value

@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Callable
 
 Headers = list[tuple[bytes, bytes]]
-Form = Callable[[Headers], str | None]
+CredentialFormat = Callable[[Headers], str | None]
 
 _LONGEST = 512
 
 
 def bearer(headers: Headers) -> str | None:
-    return _after(headers, b"bearer ")
+    return _after_scheme(headers, b"bearer ")
 
 
 def token(headers: Headers) -> str | None:
-    return _after(headers, b"token ")
+    return _after_scheme(headers, b"token ")
 
 
 def basic_password(headers: Headers) -> str | None:
@@ -35,19 +35,19 @@ def api_key(headers: Headers) -> str | None:
     return _text(_header(headers, b"x-api-key"))
 
 
-def presented(headers: Headers, forms: tuple[Form, ...]) -> str | None:
-    for form in forms:
-        if (credential := form(headers)) is not None:
+def find_credential(headers: Headers, formats: tuple[CredentialFormat, ...]) -> str | None:
+    for read in formats:
+        if (credential := read(headers)) is not None:
             return credential
     return None
 
 
 def digest(credential: str) -> bytes:
-    """What is kept and compared: equal only for the same secret, so a look-up by it leaks no prefix."""
+    """What is stored and compared instead of the secret, so that a look-up leaks no prefix of it."""
     return hashlib.sha256(credential.encode()).digest()
 
 
-def _after(headers: Headers, scheme: bytes) -> str | None:
+def _after_scheme(headers: Headers, scheme: bytes) -> str | None:
     value = _header(headers, b"authorization")
     if value is None or value[: len(scheme)].lower() != scheme:
         return None
@@ -55,7 +55,7 @@ def _after(headers: Headers, scheme: bytes) -> str | None:
 
 
 def _basic(headers: Headers) -> str | None:
-    encoded = _after(headers, b"basic ")
+    encoded = _after_scheme(headers, b"basic ")
     if encoded is None:
         return None
     try:

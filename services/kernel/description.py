@@ -1,5 +1,6 @@
-"""What OpenAPI says about encodings: FastAPI writes every body down as JSON and every query as flat."""
+"""Corrects the OpenAPI document: FastAPI describes every body as JSON and every query as flat."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,24 +12,33 @@ _NESTED = {"style": "deepObject", "explode": True}
 
 
 def describe(api: FastAPI, encoding: Encoding) -> None:
-    """Let the document of this app speak of the encoding that is really read."""
-    if encoding is JSON:
-        return
-    written = api.openapi
+    """Makes the document describe the encoding that is really read, and list path parameters in the path's order."""
+    write_document = api.openapi
 
     def openapi() -> dict[str, Any]:
         if api.openapi_schema is None:
-            document = written()
-            for operation in _operations(document):
-                _describe(operation, document.get("components", {}).get("schemas", {}), encoding)
+            document = write_document()
+            for path, operation in _operations(document):
+                _order_path_parameters(path, operation)
+                if encoding is not JSON:
+                    _describe(operation, document.get("components", {}).get("schemas", {}), encoding)
         return api.openapi_schema or {}
 
     api.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
 
 
-def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for item in document["paths"].values():
-        yield from (operation for operation in item.values() if isinstance(operation, dict))
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        yield from ((path, operation) for operation in item.values() if isinstance(operation, dict))
+
+
+def _order_path_parameters(path: str, operation: dict[str, Any]) -> None:
+    """FastAPI names the parameters of a route's dependencies after the route's own, wherever they stand in the path."""
+    if "parameters" in operation:
+        names = re.findall(r"{(\w+)", path)
+        operation["parameters"].sort(
+            key=lambda parameter: names.index(parameter["name"]) if parameter["in"] == "path" else len(names)
+        )
 
 
 def _describe(operation: dict[str, Any], components: dict[str, Any], encoding: Encoding) -> None:
@@ -48,20 +58,20 @@ def _describe(operation: dict[str, Any], components: dict[str, Any], encoding: E
 def _without_null(schema: Any, components: dict[str, Any]) -> None:
     """A form cannot say null: what is optional is left out."""
     if isinstance(schema, list):
-        for one in schema:
-            _without_null(one, components)
+        for item in schema:
+            _without_null(item, components)
     if not isinstance(schema, dict):
         return
     if "$ref" in schema:
         _without_null(_resolved(schema, components), components)
         return
     if "anyOf" in schema:
-        left = [one for one in schema["anyOf"] if one != {"type": "null"}]
-        if len(left) == 1:
+        alternatives = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        if len(alternatives) == 1:
             del schema["anyOf"]
-            schema.update(left[0])
+            schema.update(alternatives[0])
         else:
-            schema["anyOf"] = left
+            schema["anyOf"] = alternatives
     for inner in list(schema.values()):
         _without_null(inner, components)
 
@@ -73,7 +83,7 @@ def _nested_fields(schema: dict[str, Any], components: dict[str, Any]) -> dict[s
 
 def _nests(schema: dict[str, Any], components: dict[str, Any]) -> bool:
     plain = _resolved(schema, components)
-    if any(_nests(one, components) for one in plain.get("anyOf", ())):
+    if any(_nests(option, components) for option in plain.get("anyOf", ())):
         return True
     if plain.get("type") == "array":
         return _nests(plain.get("items", {}), components)

@@ -1,4 +1,4 @@
-"""How a product's clients write what they send: JSON, or forms whose names carry brackets."""
+"""How a product's clients encode what they send: as JSON, or as forms whose names carry brackets."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ class Encoding:
     media: str
     # From the request's own media type and its bytes.
     body: Callable[[bytes, bytes], Any]
-    # The other way round, for whoever asks.
+    # The other way round, for clients of the product.
     write: Callable[[Any], bytes]
     # None: query strings are flat, as FastAPI reads them.
     query: Callable[[bytes], Any] | None = None
@@ -53,46 +53,46 @@ def _brackets(value: Any, name: str) -> Iterator[tuple[str, str]]:
         for key, inner in value.items():
             yield from _brackets(inner, f"{name}[{key}]" if name else str(key))
     elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            yield from _brackets(inner, f"{name}[{at}]")
+        for index, inner in enumerate(value):
+            yield from _brackets(inner, f"{name}[{index}]")
     else:
         yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def from_brackets(written: bytes) -> dict[str, Any]:
+def from_brackets(text: bytes) -> dict[str, Any]:
     """`a[b]=1&c[0][d]=2&e[]=3&e[]=4` as nested dicts and lists of texts; blanks are kept, they mean something."""
     try:
-        pairs = parse_qsl(written.decode(), keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict")
+        pairs = parse_qsl(text.decode(), keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict")
     except ValueError as error:
         raise MalformedRequest(f"The form could not be read: {error}.") from error
     tree: dict[str, Any] = {}
     for name, value in pairs:
-        _plant(tree, _path(name), value)
-    return {key: _settled(value) for key, value in tree.items()}
+        _insert(tree, _path(name), value)
+    return {key: _resolve_lists(value) for key, value in tree.items()}
 
 
 def _path(name: str) -> list[str]:
-    found = _NAME.match(name)
-    if found is None:
+    match = _NAME.match(name)
+    if match is None:
         return [name]
-    path = [found[1], *_PART.findall(found[2])]
+    path = [match[1], *_PART.findall(match[2])]
     if len(path) > _DEEPEST:
         raise MalformedRequest(f"{name[:60]}: nested too deeply.")
     return path
 
 
-class _Several(list[Any]):
+class _Values(list[Any]):
     """The values of a name that was written more than once, or with empty brackets."""
 
 
-def _plant(tree: dict[str, Any], path: list[str], value: str) -> None:
+def _insert(tree: dict[str, Any], path: list[str], value: str) -> None:
     node = tree
-    for at, part in enumerate(path[:-1]):
-        if path[at + 1] == "" and at + 2 == len(path):
-            kept = node.setdefault(part, _Several())
-            if not isinstance(kept, _Several):
+    for index, part in enumerate(path[:-1]):
+        if path[index + 1] == "" and index + 2 == len(path):
+            values = node.setdefault(part, _Values())
+            if not isinstance(values, _Values):
                 raise MalformedRequest(f"{part}: both a list and something else.")
-            kept.append(value)
+            values.append(value)
             return
         inner = node.setdefault(part, {})
         if not isinstance(inner, dict):
@@ -104,24 +104,24 @@ def _plant(tree: dict[str, Any], path: list[str], value: str) -> None:
 def _put(node: dict[str, Any], name: str, value: str) -> None:
     if name not in node:
         node[name] = value
-    elif isinstance(node[name], _Several):
+    elif isinstance(node[name], _Values):
         node[name].append(value)
     elif isinstance(node[name], dict):
         raise MalformedRequest(f"{name}: both a value and something nested.")
     else:
-        node[name] = _Several((node[name], value))
+        node[name] = _Values((node[name], value))
 
 
-def _settled(value: Any) -> Any:
-    """Names that are all numbers are places in a list."""
-    if isinstance(value, _Several):
+def _resolve_lists(value: Any) -> Any:
+    """Turns dicts whose keys are all numbers into lists."""
+    if isinstance(value, _Values):
         return list(value)
     if not isinstance(value, dict):
         return value
-    settled = {key: _settled(inner) for key, inner in value.items()}
-    if settled and all(key.isascii() and key.isdigit() for key in settled):
-        return [settled[key] for key in sorted(settled, key=int)]
-    return settled
+    resolved = {key: _resolve_lists(inner) for key, inner in value.items()}
+    if resolved and all(key.isascii() and key.isdigit() for key in resolved):
+        return [resolved[key] for key in sorted(resolved, key=int)]
+    return resolved
 
 
 JSON = Encoding("application/json", from_json, orjson.dumps)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from services.kernel import credentials
 from services.kernel.answers import Answer
-from services.kernel.colleagues import Edit
+from services.kernel.concurrent_edits import ConcurrentEdit
 from services.kernel.errors import Unavailable
 from services.kernel.faults import Fault, FaultPlan
 from services.kernel.forks import Fork, Forks
 from services.kernel.product import Product
-from services.kernel.strangers import Strangers
 from services.kernel.template import Template
+from services.kernel.unknown_credentials import UnknownCredentials
 from services.kernel.world import World
 
 _KEYS_KEPT = 10_000
@@ -37,7 +37,7 @@ class EpisodeExists(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call as served: what was asked, what was answered, at which revision and time."""
+    """One call as it was served: request, answer, revision and time."""
 
     operation: str
     method: str
@@ -54,8 +54,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """The first answer to an Idempotency-Key, and to what it was given."""
+class FirstAnswer:
+    """The first answer to an Idempotency-Key, and the digest of its request."""
 
     request: bytes
     answer: Answer
@@ -63,7 +63,7 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What control says when it opens an episode here."""
+    """What control sends when it opens an episode here."""
 
     id: str
     credential: str = field(repr=False)
@@ -88,44 +88,47 @@ class Episode:
     planted: int = 0
     closed: bool = False
     broken: str | None = None
+    # It broke on the agent's own request, or on what the agent had written.
+    broken_by_agent: bool = False
     touched: float = 0.0
     trajectory: list[Step] = field(default_factory=list)
-    answers: dict[str, KeptAnswer] = field(default_factory=dict)
+    answers: dict[str, FirstAnswer] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
-    meanwhile: list[Edit] = field(default_factory=list)
+    concurrent_edits: list[ConcurrentEdit] = field(default_factory=list)
 
     @property
     def id(self) -> str:
         return self.opening.id
 
     @property
-    def spent(self) -> bool:
+    def is_out_of_steps(self) -> bool:
         return self.opening.steps is not None and self.steps >= self.opening.steps
 
     def record(self, step: Step) -> None:
-        """Free play has no verdict to explain and no end: it keeps only what a person would look at."""
+        """Free play has no verdict and no end, so it keeps only the last steps."""
         self.trajectory.append(step)
         if self.opening.steps is None and len(self.trajectory) > 2 * _FREE_PLAY_STEPS_KEPT:
             del self.trajectory[:-_FREE_PLAY_STEPS_KEPT]
 
-    def remember(self, key: str, kept: KeptAnswer) -> None:
+    def remember(self, key: str, first: FirstAnswer) -> None:
         while len(self.answers) >= _KEYS_KEPT:
             self.answers.pop(next(iter(self.answers)))
-        self.answers[key] = kept
+        self.answers[key] = first
 
-    def break_down(self, cause: str) -> None:
-        """The first cause is the cause; what follows is its echo."""
-        self.broken = self.broken or cause
+    def break_down(self, cause: str, *, by_agent: bool = False) -> None:
+        """Keeps the first cause, and who brought it about: later failures follow from it."""
+        if self.broken is None:
+            self.broken, self.broken_by_agent = cause, by_agent
 
 
 class Worlds:
     """The world files of one product, verified and held open."""
 
-    def __init__(self, product: Product, folder: Path, wanted: tuple[str, ...] = ()) -> None:
+    def __init__(self, product: Product, folder: Path, only: tuple[str, ...] = ()) -> None:
         self._forks: dict[str, Forks] = {}
         for path in sorted(folder.glob(f"{product.name}-*.sqlite")):
             name = path.stem.removeprefix(f"{product.name}-")
-            if not wanted or name in wanted:
+            if not only or name in only:
                 template = Template(path, product.schema)
                 template.verify()
                 self._forks[name] = Forks(template)
@@ -133,7 +136,7 @@ class Worlds:
     def __iter__(self) -> Iterator[tuple[str, Forks]]:
         return iter(self._forks.items())
 
-    def named(self, name: str) -> Forks:
+    def forks_of(self, name: str) -> Forks:
         if name not in self._forks:
             raise UnknownWorld(
                 f"no world is called {name!r}; there are {', '.join(self._forks) or 'none: run make worlds'}"
@@ -166,7 +169,7 @@ class Episodes:
         self._registered_until = float("inf")
         self._by_id: dict[str, Episode] = {}
         self._by_digest: dict[bytes, Episode] = {}
-        self.strangers = Strangers()
+        self.unknown_credentials = UnknownCredentials()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -179,7 +182,7 @@ class Episodes:
         if opening.id in self._by_id or digest in self._by_digest:
             raise EpisodeExists(f"episode {opening.id} is open already")
         plan = FaultPlan(opening.faults, opening.seed, self.product.name)
-        fork = self.worlds.named(opening.world).take()
+        fork = self.worlds.forks_of(opening.world).take()
         world = World(fork, opening.seed)
         world.search_lag = plan.rates.search_lag
         episode = Episode(opening, digest, fork, world, plan, touched=self._now())
@@ -187,20 +190,20 @@ class Episodes:
         return episode
 
     def stay_registered(self, seconds: float) -> None:
-        """The registry or control has just confirmed that this process owns what it holds."""
+        """The registry or control has just confirmed that this process owns its episodes."""
         self._registered_until = self._now() + seconds
 
-    def by_credential(self, presented: str, address: str | None = None) -> Episode | None:
+    def by_credential(self, credential: str, address: str | None = None) -> Episode | None:
         now = self._now()
         if now > self._registered_until:
-            # Paused or cut off: control may have ended these episodes, so nothing is served before we know.
+            # This process was paused or cut off, and control may have ended its episodes: it serves nothing meanwhile.
             raise Unavailable(_FENCED_RETRY_AFTER)
-        digest = credentials.digest(presented)
+        digest = credentials.digest(credential)
         episode = self._by_digest.get(digest)
         if episode is None or not hmac.compare_digest(episode.digest, digest):
-            self.strangers.refused(digest, address)
+            self.unknown_credentials.refused(digest, address)
             return None
-        self.strangers.served(episode.id, address)
+        self.unknown_credentials.served(episode.id, address)
         episode.touched = now
         return episode
 
@@ -210,15 +213,15 @@ class Episodes:
         return self._by_id[episode_id]
 
     def close(self, episode: Episode) -> None:
-        """Fence first, then give the fork back: a request that waited for the lock meets a closed episode."""
+        """Closes the episode before it gives the fork back, so that a request that waits for the lock is refused."""
         if episode.closed:
             return
         episode.closed = True
         self._by_id.pop(episode.id)
         self._by_digest.pop(episode.digest)
-        self.strangers.ended(episode.id, episode.digest)
-        self.product.closed(episode.world)
-        self.worlds.named(episode.opening.world).give_back(episode.fork)
+        self.unknown_credentials.ended(episode.id, episode.digest)
+        self.product.on_close(episode.world)
+        self.worlds.forks_of(episode.opening.world).give_back(episode.fork)
 
     def idle(self, episode: Episode) -> float:
         return self._now() - episode.touched

@@ -1,5 +1,5 @@
 """
-Refusals: the product speaking, an ordinary answer. Anything else that is raised is our bug and stays a 500.
+Refusals are ordinary answers of a product. Any other exception is our bug and becomes a 500.
 
 Refusal                    400
 ├── MalformedRequest       400  the body or a parameter does not parse
@@ -12,7 +12,7 @@ Refusal                    400
 ├── RateLimited            429  carries Retry-After
 └── Unavailable            503  carries Retry-After
 
-Each product adds its own below and renders all of them in its own words.
+Each product adds its own and renders all of them in the vendor's words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 
 
 class Refusal(Exception):
-    """The product declines; nothing of the request is kept, unless its kind says that the attempt stands."""
+    """The product declines; the request's writes are undone, unless the class says that they stand."""
 
     status: ClassVar[int] = 400
-    # A declined payment is refused and yet leaves its traces: the failed charge, the counted attempt.
+    # A declined payment is refused and yet leaves traces: the failed charge, the counted attempt.
     stands: ClassVar[bool] = False
 
     def __init__(self, message: str = "") -> None:
@@ -131,9 +131,12 @@ class Unavailable(Refusal):
 
 
 class Failure(Refusal):
-    """Not a refusal at all: what an agent is shown when we broke. Raised by nobody, rendered by the door."""
+    """What an agent is shown when the environment failed. Nobody raises it; the agent API renders it."""
 
     status = 500
+
+    def __init__(self) -> None:
+        super().__init__("Internal Server Error")
 
 
 def problems_of(errors: Sequence[Mapping[str, Any]]) -> list[Problem]:

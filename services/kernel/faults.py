@@ -76,21 +76,21 @@ class FaultPlan:
         self._run = 0
 
     def strike(self, operation: int) -> Fault | None:
-        """The fault that strikes this operation; to be asked once per operation, in order."""
-        kind = self._drawn(operation) if self.rates.shares else None
+        """Returns the fault of this operation, if any; call it once per operation, in order."""
+        kind = self._draw(operation) if self.rates.shares else None
         if kind is None or self._run >= self.rates.longest_run:
             self._run = 0
             return None
         self._run += 1
         return Fault(kind, operation, self._seconds(kind))
 
-    def _drawn(self, operation: int) -> FaultKind | None:
+    def _draw(self, operation: int) -> FaultKind | None:
         digest = hashlib.sha256(f"{self._stream}\x1f{operation}".encode()).digest()
-        drawn = int.from_bytes(digest[:8], "big") / (1 << 64)
+        fraction = int.from_bytes(digest[:8], "big") / (1 << 64)
         for kind, share in self.rates.shares:
-            if drawn < share:
+            if fraction < share:
                 return kind
-            drawn -= share
+            fraction -= share
         return None
 
     def _seconds(self, kind: FaultKind) -> float:

@@ -1,4 +1,4 @@
-"""Forks: open, roll back, close, reap. The only place that begins or ends a transaction on a world."""
+"""Forks of a template: open, roll back, close. The only module that begins or ends a transaction on a world."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ _WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLIT
 _ALLOWED_ALWAYS = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 )
-# FTS5 keeps house in its shadow tables through statements of its own and reads this pragma to notice changes.
+# FTS5 maintains its shadow tables through statements of its own and reads this pragma to notice changes.
 _READING_PRAGMAS = frozenset({"data_version"})
-# A virtual table that is connected declares itself "into" the schema; really writing there needs a pragma we deny.
+# Connecting a virtual table counts as a write to the schema; really writing there needs a pragma that we deny.
 _SCHEMA = "sqlite_master"
 _STATEMENTS_KEPT = 96
 # A connection gathers prepared statements, some kilobytes each, until it has all it may keep: over hours a service
@@ -34,18 +34,18 @@ _ROLLBACK = "ROLLBACK /* back to the template */"
 
 
 class TransactionLost(RuntimeError):
-    """A fork without its transaction: a savepoint released now would write into the shared file."""
+    """A fork lost its transaction; a savepoint that is released now would write into the shared file."""
 
 
 class Fork:
     """One connection that holds one transaction open for a whole episode and never commits."""
 
-    __slots__ = ("_connection", "_may_turn", "_may_write", "served", "template")
+    __slots__ = ("_connection", "_may_end_transaction", "_may_write", "served", "template")
 
     def __init__(self, template: Template) -> None:
         self.template = template
         self.served = 0
-        self._may_turn = True
+        self._may_end_transaction = True
         self._may_write = False
         self._connection = sqlite3.connect(
             f"file:{template.path}?mode=rw&nolock=1",
@@ -98,66 +98,69 @@ class Fork:
         self.release(name)
 
     def roll_back(self) -> None:
-        """Back to the template, ready for the next episode."""
-        with self._turning():
+        """Returns to the template, ready for the next episode."""
+        with self._transaction_control():
             if self._connection.in_transaction:
                 self._connection.execute(_ROLLBACK)
             self.template.check_untouched()
         self._begin()
 
     def close(self) -> None:
-        with self._turning():
+        with self._transaction_control():
             if self._connection.in_transaction:
                 self._connection.execute(_ROLLBACK)
         self._connection.close()
 
     def _begin(self) -> None:
-        with self._turning():
+        with self._transaction_control():
             self._connection.execute(_BEGIN)
 
     @contextmanager
-    def _turning(self) -> Iterator[None]:
-        self._may_turn = True
+    def _transaction_control(self) -> Iterator[None]:
+        self._may_end_transaction = True
         try:
             yield
         finally:
-            self._may_turn = False
+            self._may_end_transaction = False
 
     def _authorize(self, action: int, first: str | None, second: str | None, _db: str | None, _by: str | None) -> int:
         if action in _ALLOWED_ALWAYS or action == sqlite3.SQLITE_SAVEPOINT:
             return sqlite3.SQLITE_OK
         if action in _WRITES and (self._may_write or first == _SCHEMA):
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_TRANSACTION and first in ("BEGIN", "ROLLBACK") and self._may_turn:
+        if action == sqlite3.SQLITE_TRANSACTION and first in ("BEGIN", "ROLLBACK") and self._may_end_transaction:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_PRAGMA and first in _READING_PRAGMAS and second is None:
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY
 
 
-class Unrepeatable(Exception):
-    """Something imagined that depends on more than the rows it asks for."""
+# SQL, its parameters, and the rows that it returned; None for a write.
+ExecutedStatement = tuple[str, Any, list[tuple[Any, ...]] | None]
 
 
-class Overheard(Fork):
-    """A fork that writes down what it is asked and told; only for as long as somebody imagines something."""
+class NotCacheable(Exception):
+    """Work that depends on more than the rows that it reads."""
 
-    __slots__ = ("_fork", "deeds", "took_back")
+
+class RecordingFork(Fork):
+    """A fork that records every statement; it stands in for another one while some work is recorded."""
+
+    __slots__ = ("_fork", "has_undone", "statements")
 
     def __init__(self, fork: Fork) -> None:
         self._fork = fork
         self.template = fork.template
-        # SQL, parameters, and the answer where it was a question.
-        self.deeds: list[tuple[str, Any, list[tuple[Any, ...]] | None]] = []
-        self.took_back = False
+        self.statements: list[ExecutedStatement] = []
+        self.has_undone = False
 
     def read(self, sql: str, parameters: object = ()) -> sqlite3.Cursor:
-        answer = self._fork.read(sql, parameters).fetchall()
-        self.deeds.append((sql, parameters, answer))
-        return cast("sqlite3.Cursor", Answered(answer))
+        rows = self._fork.read(sql, parameters).fetchall()
+        self.statements.append((sql, parameters, rows))
+        return cast("sqlite3.Cursor", FetchedRows(rows))
 
     def write(self, sql: str, parameters: object = ()) -> sqlite3.Cursor:
-        self.deeds.append((sql, parameters, None))
+        self.statements.append((sql, parameters, None))
         return self._fork.write(sql, parameters)
 
     def savepoint(self, name: str) -> None:
@@ -167,12 +170,12 @@ class Overheard(Fork):
         self._fork.release(name)
 
     def undo(self, name: str) -> None:
-        self.took_back = True
+        self.has_undone = True
         self._fork.undo(name)
 
 
-class Answered:
-    """An answer that was fetched already, for whoever expects a cursor."""
+class FetchedRows:
+    """Rows that are fetched already, for callers who expect a cursor."""
 
     __slots__ = ("_rows",)
 
@@ -190,7 +193,7 @@ class Answered:
 
 
 class Forks:
-    """All forks of one template: those that work, and those that wait rolled back for the next episode."""
+    """All forks of one template: those of open episodes, and idle ones that are rolled back and wait for reuse."""
 
     def __init__(self, template: Template, keep: int = 256) -> None:
         self.template = template
@@ -212,7 +215,7 @@ class Forks:
         return fork
 
     def give_back(self, fork: Fork) -> None:
-        """Roll back and keep for reuse; a fork that cannot be rolled back, or has served enough, is closed."""
+        """Rolls back and keeps the fork for reuse; one that cannot be rolled back, or has served enough, is closed."""
         self._open.pop(id(fork))
         try:
             fork.roll_back()

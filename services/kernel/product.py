@@ -2,15 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
-import sqlalchemy as sa
 from fastapi import APIRouter
 
 from services.kernel.answers import Answer
 from services.kernel.checks import Check
-from services.kernel.credentials import Form, bearer
+from services.kernel.config import Settings
+from services.kernel.credentials import CredentialFormat, bearer
 from services.kernel.encoding import JSON, Encoding
 from services.kernel.errors import Refusal
+from services.kernel.judging import Judging
+from services.kernel.statements import RowTable
 from services.kernel.template import WorldSchema
 from services.kernel.world import World
 
@@ -18,12 +21,12 @@ MIB = 1 << 20
 
 
 class CannotStart(RuntimeError):
-    """Something this product needs is not here; the message says what, and how to get it."""
+    """Something that this product needs is missing; the message says what, and how to get it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstance:
-    """What a refusal may tell of the request it declines: enough for a deterministic correlation id."""
+class RequestContext:
+    """What a refusal may say about its request: enough for a deterministic correlation id."""
 
     request: int
     method: str
@@ -35,6 +38,10 @@ def _nothing_falls_due(world: World, until_ms: int) -> None:
     world.clock.advance_to(until_ms)
 
 
+async def _start_nothing(_: Settings) -> None:
+    return None
+
+
 async def _nothing_to_do() -> None:
     return None
 
@@ -43,11 +50,11 @@ async def _all_in_rows(_: World) -> None:
     return None
 
 
-def _nothing_beside(_: World) -> None:
+def _holds_nothing(_: World) -> None:
     return None
 
 
-def _lacks_nothing() -> str | None:
+def _lacks_nothing(_: Settings) -> str | None:
     return None
 
 
@@ -55,7 +62,7 @@ def _no_headers(_: World) -> Mapping[str, str]:
     return {}
 
 
-def _keyed_like_any(_: "Keyed") -> Mapping[str, str]:
+def _no_key_headers(_: "IdempotentAnswer") -> Mapping[str, str]:
     return {}
 
 
@@ -64,8 +71,8 @@ def _keep_all(_: Answer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
-    """An answer to a request that carried an Idempotency-Key: the first, or the first once more."""
+class IdempotentAnswer:
+    """The first answer to a request with an Idempotency-Key, or a repetition of it."""
 
     key: str
     first: Answer
@@ -74,7 +81,7 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class BenchCall:
-    """One operation worth measuring. `{id}` stands for a row that `ids` finds, `{n}` for a running number."""
+    """One operation that `make bench` measures; `{id}` is a row that `ids` finds, `{n}` a running number."""
 
     method: str
     path: str
@@ -97,44 +104,47 @@ class Product:
     port: int
     schema: WorldSchema
     router: APIRouter
-    render: Callable[[Refusal, Circumstance], Answer]
+    render: Callable[[Refusal, RequestContext], Answer]
     checks: Mapping[str, type[Check]]
-    # What the agent's credential looks like, around a secret.
-    mint: Callable[[str], str]
-    forms: tuple[Form, ...] = (bearer,)
-    # Moves the clock and lets fall due what does: jobs, renewals, automations.
+    # Makes the agent's credential from a secret, in the vendor's shape.
+    create_credential: Callable[[str], str]
+    credential_formats: tuple[CredentialFormat, ...] = (bearer,)
+    # Moves the clock and runs what falls due: jobs, renewals, automations.
     advance: Callable[[World, int], None] = _nothing_falls_due
-    # The same for the tick that every request takes: runs before it, and stands or falls with it.
-    ticked: Callable[[World], None] | None = None
+    # Runs what the tick of a request makes due, in the same savepoint as the request.
+    on_tick: Callable[[World], None] | None = None
     headers: Callable[[World], Mapping[str, str]] = _no_headers
     body_limit: int = MIB
     # How clients write bodies and query strings.
     encoding: Encoding = JSON
     # What clients may append to any path, such as .json; routes are declared without it.
     suffix: str = ""
-    # Headers that go with an Idempotency-Key, and which answers below 500 a key stands for.
-    keyed: Callable[[Keyed], Mapping[str, str]] = _keyed_like_any
-    keeps: Callable[[Answer], bool] = _keep_all
-    # Headers that say the same as Idempotency-Key in this product's clients.
+    # Headers of an answer to a request with an Idempotency-Key, and which answers below 500 are kept for the key.
+    key_answer_headers: Callable[[IdempotentAnswer], Mapping[str, str]] = _no_key_headers
+    keeps_answer: Callable[[Answer], bool] = _keep_all
+    # Other headers in which this product's clients send an Idempotency-Key.
     key_headers: tuple[bytes, ...] = ()
-    # Before the doors open and after they closed; what `started` raises as CannotStart keeps them shut.
-    started: Callable[[], Awaitable[None]] = _nothing_to_do
-    # What this machine lacks for it, and how to get it; asked before anything of it is started.
-    lacks: Callable[[], str | None] = _lacks_nothing
-    stopped: Callable[[], Awaitable[None]] = _nothing_to_do
-    # Writes down as rows what an episode did outside of them, before anybody looks at its diff.
+    # Run before the sockets open and after they close; where `on_start` raises CannotStart, they stay closed.
+    on_start: Callable[[Settings], Awaitable[None]] = _start_nothing
+    # Says what this machine lacks for the product and how to get it, before anything is started.
+    missing_requirement: Callable[[Settings], str | None] = _lacks_nothing
+    on_stop: Callable[[], Awaitable[None]] = _nothing_to_do
+    # Writes down as rows what an episode did outside of them, before its diff is taken.
     settle: Callable[[World], Awaitable[None]] = _all_in_rows
-    # Lets go of what an ended episode held outside its rows.
-    closed: Callable[[World], None] = _nothing_beside
+    # Frees what an ended episode held outside its rows.
+    on_close: Callable[[World], None] = _holds_nothing
+    # What the judge must know of its rows, fields and paths.
+    judging: Judging = field(default_factory=Judging)
     # Lines to paste into a terminal or a Python prompt; {base} and {token} are filled in.
     snippet: str = "curl -s -H 'Authorization: Bearer {token}' {base}/openapi.json"
     # What `make bench` measures.
     bench: Mapping[str, BenchCall] = field(default_factory=dict)
 
     @property
-    def door_port(self) -> int:
-        """The harness's door stands ten above the agent's."""
+    def harness_port(self) -> int:
+        """The harness API listens ten above the agent API."""
         return self.port + 10
 
-    def table(self, name: str) -> sa.Table:
-        return self.schema.tables.tables[name]
+    def table(self, name: str) -> RowTable[Any, Any]:
+        # Every table of a product is made by define_table.
+        return cast("RowTable[Any, Any]", self.schema.tables.tables[name])

@@ -1,4 +1,4 @@
-"""Which replicas of a product live, which of them owns an episode, and the live feed."""
+"""Which replicas of a product are alive, which of them owns an episode, and the live feed."""
 
 import time
 from collections import deque
@@ -20,34 +20,34 @@ class Replica:
     product: str
     instance: str
     url: str
-    door_url: str
+    harness_url: str
     load: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """Something that happened, and the mark to read on from."""
+    """An event, and the mark to read on from."""
 
     mark: str
     event: Mapping[str, Any]
 
 
 class Registry(Protocol):
-    """Who is there and who owns what."""
+    """Which replicas exist and which episodes they own."""
 
     async def announce(self, replica: Replica, lease_seconds: float) -> bool:
-        """This replica lives, until the lease ends or it says so again; False if it was fenced."""
+        """Registers the replica until the lease ends; returns False if it was fenced."""
 
     async def withdraw(self, replica: Replica) -> None: ...
 
     async def fence(self, replica: Replica) -> None:
-        """Control has ended what this replica held: it must never serve it again, and is told when it next speaks."""
+        """Control has ended the replica's episodes: its next announcement fails, and it must not serve them again."""
 
     async def replicas(self, product: str) -> list[Replica]:
-        """Those that live, the least busy first."""
+        """The replicas that are alive, the least busy first."""
 
     async def own(self, episode_id: str, owners: Mapping[str, str]) -> None:
-        """Write down which instance of each product holds the episode."""
+        """Records which instance of each product holds the episode."""
 
     async def owners(self, episode_id: str) -> dict[str, str]: ...
 
@@ -88,7 +88,7 @@ class RegistryInProcess:
 
     async def replicas(self, product: str) -> list[Replica]:
         now = self._now()
-        self._replicas = {key: held for key, held in self._replicas.items() if held[1] > now}
+        self._replicas = {key: entry for key, entry in self._replicas.items() if entry[1] > now}
         return least_busy_first([replica for replica, _ in self._replicas.values() if replica.product == product])
 
     async def own(self, episode_id: str, owners: Mapping[str, str]) -> None:
@@ -117,11 +117,11 @@ class RegistryInProcess:
 def registry_for(url: str) -> Registry:
     if not url:
         return RegistryInProcess()
-    # Late: the Redis client takes half a second to import, which those who do not use it need not pay.
+    # A late import: the Redis client takes half a second, which only its users should pay.
     from services.kernel.redis_registry import RegistryInRedis
 
     return RegistryInRedis(url)
 
 
-def least_busy_first(found: list[Replica]) -> list[Replica]:
-    return sorted(found, key=lambda replica: (replica.load, replica.instance))
+def least_busy_first(replicas: list[Replica]) -> list[Replica]:
+    return sorted(replicas, key=lambda replica: (replica.load, replica.instance))

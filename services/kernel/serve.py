@@ -1,4 +1,4 @@
-"""One process, two sockets: the agent's door and the harness's door."""
+"""One process with two sockets: a product's agent API and its harness API."""
 
 import asyncio
 import logging
@@ -15,24 +15,29 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from services.kernel.app import create_app
 from services.kernel.config import Settings
-from services.kernel.control_door import House, create_control_door
 from services.kernel.episodes import Episodes, Worlds
+from services.kernel.file_limit import raise_file_limit
+from services.kernel.garbage_collection import tune_garbage_collector
+from services.kernel.harness_api import create_harness_api
+from services.kernel.logs import start_logging
 from services.kernel.product import Product
+from services.kernel.product_host import ProductHost
 from services.kernel.registry import Registry, RegistryDown, Replica, registry_for
-from services.kernel.telemetry import Telemetry, start_logging
-from services.kernel.tidying import settle_in
+from services.kernel.telemetry import Telemetry
 
 _REAP_EVERY_SECONDS = 5.0
 _ANNOUNCE_EVERY_SECONDS = 2.0
-# Agents think between calls: a connection closed meanwhile may meet the next request on its way, and lose an episode.
-THINKING_SECONDS = 300
+# Agents think between calls. A connection that is closed meanwhile may cross the next request and lose an episode.
+KEEP_ALIVE_SECONDS = 300
 # A replica that neither the registry nor control has confirmed for this long serves nobody until one of them does.
 LEASE_SECONDS = 15.0
+# Control sends a POST once: a connection that it still uses must not be closed as idle, however late control is.
+_HARNESS_IDLE_SECONDS = 60
 _log = logging.getLogger("dayshift.serve")
 
 
 class PortTaken(RuntimeError):
-    """Somebody else listens there."""
+    """Another process listens on the port."""
 
 
 class CuttableProtocol(HttpToolsProtocol):
@@ -79,24 +84,24 @@ def listener(app: ASGIApp, host: str, port: int, **options: Any) -> Listener:
 
 
 async def serve_all(*listeners: Listener) -> None:
-    """Serve until SIGINT or SIGTERM, or until one of them fails."""
-    for one in listeners:
-        _check_port(one)
+    """Serves until SIGINT or SIGTERM, or until one of them fails."""
+    for each in listeners:
+        _check_port(each)
     loop = asyncio.get_running_loop()
 
-    def leave() -> None:
-        for one in listeners:
-            one.should_exit = True
+    def stop() -> None:
+        for each in listeners:
+            each.should_exit = True
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, leave)
-    settle_in()
-    await asyncio.gather(*(one.serve() for one in listeners))
+        loop.add_signal_handler(number, stop)
+    tune_garbage_collector()
+    await asyncio.gather(*(each.serve() for each in listeners))
 
 
-def _check_port(one: Listener) -> None:
-    """By a socket of our own: uvicorn's would tell that it runs, and end the process if it does not."""
-    config = one.config
+def _check_port(listener: Listener) -> None:
+    """Binds a socket of our own first: where uvicorn cannot bind, it ends the process."""
+    config = listener.config
     try:
         with socket.socket(socket.AF_INET6 if ":" in config.host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,52 +122,57 @@ class Service:
         worlds = Worlds(product, settings.worlds_folder, settings.worlds)
         # Twice the lease: control ends an idle episode after one and records it; this catches what it missed.
         self.episodes = Episodes(product, worlds, 2 * settings.lease_seconds)
-        self.house = House(product, self.episodes, self.telemetry)
+        self.host = ProductHost(product, self.episodes, self.telemetry)
 
     def agent_app(self) -> ASGIApp:
-        door = create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
-        self.house.visitors.share(door.dispatch)
+        api = create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
+        self.host.actor_requests.share(api.dispatch)
         # Before the first request, not during it.
-        door.document()
-        return door
+        api.document()
+        return api
 
-    def door_app(self) -> ASGIApp:
-        return create_control_door(self.house, self.settings.door_token)
+    def harness_app(self) -> ASGIApp:
+        return create_harness_api(self.host, self.settings.harness_token)
 
     async def run(self) -> None:
         name, own = self.product.name, self.product.port
-        doors = (
+        listeners = (
             listener(
                 self.agent_app(),
                 self.settings.host,
                 self.settings.port(name, own),
-                timeout_keep_alive=THINKING_SECONDS,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
             ),
-            listener(self.door_app(), self.settings.door_host, self.settings.door_port(name, own)),
+            listener(
+                self.harness_app(),
+                self.settings.harness_host,
+                self.settings.harness_port(name, own),
+                timeout_keep_alive=_HARNESS_IDLE_SECONDS,
+            ),
         )
-        beside = [asyncio.create_task(self._reap(doors))]
+        background_tasks = [asyncio.create_task(self._reap(listeners))]
         if self.settings.redis_url:
-            beside.append(asyncio.create_task(self._announce(registry_for(self.settings.redis_url))))
+            background_tasks.append(asyncio.create_task(self._announce(registry_for(self.settings.redis_url))))
         try:
-            await self.product.started()
-            await serve_all(*doors)
+            await self.product.on_start(self.settings)
+            await serve_all(*listeners)
         finally:
-            for task in beside:
+            for task in background_tasks:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await self.product.stopped()
+            await self.product.on_stop()
             self.episodes.worlds.close()
             self.telemetry.close()
 
     async def _announce(self, registry: Registry) -> None:
-        """Say every other second that this process lives, where, and how busy it is; say goodbye at the end."""
-        self.house.lease_seconds = LEASE_SECONDS
+        """Announces every other second where this process is and how busy it is; withdraws it at the end."""
+        self.host.lease_seconds = LEASE_SECONDS
         self.episodes.stay_registered(LEASE_SECONDS)
         try:
             while True:
                 try:
-                    if await registry.announce(self._here(), LEASE_SECONDS):
+                    if await registry.announce(self._as_replica(), LEASE_SECONDS):
                         self.episodes.stay_registered(LEASE_SECONDS)
                     else:
                         await self._start_over()
@@ -172,35 +182,36 @@ class Service:
                 await asyncio.sleep(_ANNOUNCE_EVERY_SECONDS)
         finally:
             with suppress(RegistryDown):
-                await registry.withdraw(self._here())
+                await registry.withdraw(self._as_replica())
             await registry.close()
 
-    def _here(self) -> Replica:
+    def _as_replica(self) -> Replica:
         name, own = self.product.name, self.product.port
-        url, door_url = self.settings.url(name, own), self.settings.door_url(name, own)
-        return Replica(name, self.house.instance, url, door_url, len(self.episodes))
+        url, harness_url = self.settings.url(name, own), self.settings.harness_url(name, own)
+        return Replica(name, self.host.instance, url, harness_url, len(self.episodes))
 
     async def _start_over(self) -> None:
-        """Control gave this process up and ended its episodes: let them go, and come back as another."""
-        _log.warning("fenced", extra={"fields": {"episodes": len(self.episodes), "instance": self.house.instance}})
+        """Control gave this process up and ended its episodes: it closes them and continues as a new instance."""
+        _log.warning("fenced", extra={"fields": {"episodes": len(self.episodes), "instance": self.host.instance}})
         for episode in self.episodes:
             async with episode.lock:
                 self.episodes.close(episode)
-        self.house.start_over()
+        self.host.start_over()
 
-    async def _reap(self, doors: tuple[Listener, ...]) -> None:
-        """Control ends idle episodes and records why; this is for when control is not there to do it."""
-        while self.house.fatal is None:
+    async def _reap(self, listeners: tuple[Listener, ...]) -> None:
+        """Closes idle episodes where control, which normally ends and records them, is not there."""
+        while self.host.fatal is None:
             await asyncio.sleep(_REAP_EVERY_SECONDS)
             for episode in self.episodes.overdue():
                 async with episode.lock:
                     self.episodes.close(episode)
                 _log.warning("abandoned", extra={"fields": {"episode": episode.id}})
-        _log.critical("stopping", extra={"fields": {"because": self.house.fatal}})
-        for door in doors:
-            door.should_exit = True
+        _log.critical("stopping", extra={"fields": {"because": self.host.fatal}})
+        for each in listeners:
+            each.should_exit = True
 
 
 def run_product(product: Product, settings: Settings) -> None:
     start_logging(settings.log_level)
+    raise_file_limit()
     uvloop.run(Service(product, settings).run())

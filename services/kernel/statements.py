@@ -1,14 +1,20 @@
 """SQLAlchemy Core, compiled once, run on the driver."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Generic, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
+# A row of no particular table, as images in the diff and generic code see it.
 Row = dict[str, Any]
+Key = int | str
+# A table's row (a TypedDict) and its key (a NewType).
+RowT = TypeVar("RowT", bound=Mapping[str, Any])
+KeyT = TypeVar("KeyT", bound=Key)
 
 # Named parameters are what the sqlite3 driver takes as they are.
 _DIALECT = sqlite.dialect(paramstyle="named")
@@ -32,12 +38,67 @@ class AnyKey(sa.types.UserDefinedType[Any]):
         return "BLOB"
 
 
-class Statement:
-    """One Core statement with its SQL text; building it costs a millisecond, so build it at import."""
+class RowTable(sa.Table, Generic[RowT, KeyT]):
+    """A table whose rows have a type: `World.get(table, key)` returns `RowT`, and mypy finds a misspelt column."""
+
+    inherit_cache = True
+    # Set by define_table.
+    row: type[RowT]
+
+
+def define_table(
+    row: type[RowT],
+    key: Callable[[Any], KeyT],
+    name: str,
+    metadata: sa.MetaData,
+    *items: sa.schema.SchemaItem,
+    info: dict[str, Any] | None = None,
+) -> RowTable[RowT, KeyT]:
+    """Declares a table whose columns are the names of `row`, the first of them its key; `key` is the type of its ids.
+
+    `items` are the indexes and derived columns. A type that may be None makes a nullable column; everything but numbers
+    and texts is kept as a JSON document.
+    """
+    hints = get_type_hints(get_origin(row) or row)
+    hints[next(iter(hints))] = key
+    columns = [_column(column, hint, is_key=index == 0) for index, (column, hint) in enumerate(hints.items())]
+    table: RowTable[RowT, KeyT] = RowTable(name, metadata, *columns, *items, info=info)
+    table.row = row
+    return table
+
+
+def _column(name: str, hint: Any, *, is_key: bool) -> sa.Column[Any]:
+    alternatives = get_args(hint) if isinstance(hint, UnionType) or get_origin(hint) is Union else (hint,)
+    kinds = {_column_type(each) for each in alternatives if each is not NoneType}
+    if len(kinds) != 1:
+        raise TypeError(f"the column {name} cannot hold {hint}")
+    return sa.Column(name, kinds.pop(), primary_key=is_key, nullable=NoneType in alternatives)
+
+
+def _column_type(hint: Any) -> type[sa.types.TypeEngine[Any]]:
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    if get_origin(hint) is Literal:
+        hint = type(get_args(hint)[0])
+    return {int: sa.Integer, str: sa.Text}.get(hint, Json)
+
+
+class Statement(Generic[RowT]):
+    """One Core statement with its SQL text; building it costs a millisecond, so build it at import.
+
+    `row` is the type of what it returns: `Statement(select, TicketRow)`.
+    """
 
     __slots__ = ("columns", "fixed", "json_at", "sql")
 
-    def __init__(self, core: sa.sql.Executable) -> None:
+    @overload
+    def __init__(self: "Statement[Row]", core: sa.sql.Executable) -> None: ...
+
+    @overload
+    def __init__(self, core: sa.sql.Executable, row: type[RowT]) -> None: ...
+
+    def __init__(self, core: sa.sql.Executable, row: type[RowT] | None = None) -> None:
+        del row  # for the type checker alone
         compiled = core.compile(dialect=_DIALECT)  # type: ignore[attr-defined]  # every executable we build compiles
         self.sql: str = str(compiled)
         self.fixed: dict[str, Any] = {k: v for k, v in compiled.params.items() if v is not None}
@@ -47,47 +108,47 @@ class Statement:
         self.columns: tuple[str, ...] = tuple(str(column.name) for column in columns)
         self.json_at: tuple[int, ...] = tuple(i for i, c in enumerate(columns) if isinstance(c.type, Json))
 
-    def as_row(self, values: tuple[Any, ...]) -> Row:
-        row = dict(zip(self.columns, values, strict=True))
-        for at in self.json_at:
-            if values[at] is not None:
-                row[self.columns[at]] = orjson.loads(values[at])
-        return row
+    def as_row(self, values: tuple[Any, ...]) -> RowT:
+        row: Row = dict(zip(self.columns, values, strict=True))
+        for index in self.json_at:
+            if values[index] is not None:
+                row[self.columns[index]] = orjson.loads(values[index])
+        return row  # type: ignore[return-value]  # define_table and the statement's author vouch for the type
 
 
-def derived(
-    name: str, of: Callable[[Row], str | int | None], kind: type[sa.types.TypeEngine[Any]] = sa.Text
+def derived_column(
+    name: str, of: Callable[[Any], str | int | None], kind: type[sa.types.TypeEngine[Any]] = sa.Text
 ) -> sa.Column[Any]:
-    """A column that every write computes from its row, and that no row image carries: an index, not a fact."""
+    """A column that every write computes from its row and that no row image carries, such as an index."""
     return sa.Column(name, kind, info={"derived": of})
 
 
-def turned(name: str, of: Callable[[Row | None, Row], str | None]) -> sa.Column[Any]:
-    """A derived column that knows the row before as well: for a trigger that would else compare both images anew."""
-    return sa.Column(name, sa.Text, info={"derived": None, "turned": of})
+def change_column(name: str, of: Callable[[Any, Any], str | None]) -> sa.Column[Any]:
+    """A derived column that is computed from the row before and after, so that a trigger need not compare both."""
+    return sa.Column(name, sa.Text, info={"derived": None, "compare": of})
 
 
-def facts(table: sa.Table) -> list[sa.Column[Any]]:
-    """The columns that make a row: select these where the rows are to be saved again."""
+def stored_columns(table: sa.Table) -> list[sa.Column[Any]]:
+    """The columns that make a row, without derived ones: select these where rows are to be saved again."""
     return [column for column in table.columns if "derived" not in column.info]
 
 
 class TablePlan:
-    """The statements that World needs of a table."""
+    """The statements that World uses for a table."""
 
     __slots__ = (
         "_table",
         "_updates",
+        "change_columns",
         "columns",
         "delete",
-        "derived",
+        "derived_columns",
         "get",
         "insert",
         "json",
         "key",
         "name",
         "plain",
-        "turned",
     )
 
     def __init__(self, table: sa.Table) -> None:
@@ -97,41 +158,43 @@ class TablePlan:
         key = keys[0]
         self.name = str(table.name)
         self.key = str(key.name)
-        self.columns: tuple[str, ...] = tuple(str(column.name) for column in facts(table))
-        self.plain: tuple[tuple[str, str], ...] = _bound(facts(table))
-        self.json: tuple[tuple[str, str], ...] = _bound(c for c in facts(table) if isinstance(c.type, Json))
-        self.derived: tuple[tuple[str, Callable[[Row], str | int | None]], ...] = tuple(
+        self.columns: tuple[str, ...] = tuple(str(column.name) for column in stored_columns(table))
+        self.plain: tuple[tuple[str, str], ...] = _parameter_names(stored_columns(table))
+        self.json: tuple[tuple[str, str], ...] = _parameter_names(
+            c for c in stored_columns(table) if isinstance(c.type, Json)
+        )
+        self.derived_columns: tuple[tuple[str, Callable[[Any], str | int | None]], ...] = tuple(
             (f"v_{column.name}", column.info["derived"]) for column in table.columns if column.info.get("derived")
         )
-        self.turned: tuple[tuple[str, Callable[[Row | None, Row], str | None]], ...] = tuple(
-            (f"v_{column.name}", column.info["turned"]) for column in table.columns if "turned" in column.info
+        self.change_columns: tuple[tuple[str, Callable[[Any, Any], str | None]], ...] = tuple(
+            (f"v_{column.name}", column.info["compare"]) for column in table.columns if "compare" in column.info
         )
-        self.get = Statement(sa.select(*facts(table)).where(key == sa.bindparam("key")))
+        self.get = Statement(sa.select(*stored_columns(table)).where(key == sa.bindparam("key")))
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
         self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
         self._table = table
         self._updates: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
-    def update_of(self, before: Row, after: Row, bound: Row) -> str:
-        """Sets what changed, `bound` being `after` as parameters: SQLite writes every index anew whose column is set.
+    def update_sql(self, before: Mapping[str, Any], after: Mapping[str, Any], bound: Row) -> str:
+        """Sets only what changed, because SQLite rewrites every index whose column is set; `bound` is `after` bound.
 
-        Documents and what knows the row before are always set: to Python a true in a document is a 1.
+        Documents and change columns are always set: to Python a true in a document equals 1.
         """
         changed = tuple(column for column in self.columns if before[column] != after[column])
-        moved = tuple(name for name, compute in self.derived if _differ(compute(before), bound[name]))
-        sql = self._updates.get((changed, moved))
+        derived = tuple(name for name, compute in self.derived_columns if _differ(compute(before), bound[name]))
+        sql = self._updates.get((changed, derived))
         if sql is None:
             table = self._table
-            always = [f"v_{c.name}" for c in table.columns if "turned" in c.info or isinstance(c.type, Json)]
-            names = {*always, *moved, *(f"v_{column}" for column in changed)}
+            always = [f"v_{c.name}" for c in table.columns if "compare" in c.info or isinstance(c.type, Json)]
+            names = {*always, *derived, *(f"v_{column}" for column in changed)}
             values: dict[str, Any] = {
                 str(c.name): sa.bindparam(f"v_{c.name}") for c in table.columns if f"v_{c.name}" in names
             }
             chosen = table.update().where(table.c[self.key] == sa.bindparam("v_" + self.key)).values(values)
-            sql = self._updates[changed, moved] = Statement(chosen).sql
+            sql = self._updates[changed, derived] = Statement(chosen).sql
         return sql
 
-    def bind(self, row: Row, before: Row | None = None) -> Row:
+    def bind(self, row: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> Row:
         """The row as driver parameters; an unknown or missing column is a programming error."""
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name} has the columns {self.columns}, not {tuple(row)}")
@@ -139,18 +202,18 @@ class TablePlan:
         for column, parameter in self.json:
             if (value := row[column]) is not None:
                 bound[parameter] = orjson.dumps(value).decode()
-        for parameter, compute in self.derived:
+        for parameter, compute in self.derived_columns:
             bound[parameter] = compute(row)
-        for parameter, compare in self.turned:
+        for parameter, compare in self.change_columns:
             bound[parameter] = compare(before, row)
         return bound
 
 
-def _differ(one: str | int | None, other: str | int | None) -> bool:
-    return one != other or type(one) is not type(other)
+def _differ(left: str | int | None, right: str | int | None) -> bool:
+    return left != right or type(left) is not type(right)
 
 
-def _bound(columns: Iterable[sa.Column[Any]]) -> tuple[tuple[str, str], ...]:
+def _parameter_names(columns: Iterable[sa.Column[Any]]) -> tuple[tuple[str, str], ...]:
     """Each column with the name of its parameter."""
     return tuple((str(column.name), f"v_{column.name}") for column in columns)
 

@@ -1,41 +1,20 @@
-"""Structured logs, Prometheus metrics, and traces where a collector is named."""
+"""One service's Prometheus metrics, its line per request, and traces where a collector is named."""
 
 import logging
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from services.kernel.logs import WRITER, encode_line
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object per line; fields given as `extra={"fields": {...}}` are laid flat."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {"level": record.levelname.lower(), "event": record.getMessage()}
-        line.update(getattr(record, "fields", {}))
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
-
-
-def start_logging(level: str) -> None:
-    lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
-    root = logging.getLogger()
-    root.handlers[:] = [lines]
-    root.setLevel(level.upper())
-    for chatty in ("httpx", "httpcore", "uvicorn.access"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
-
-
 class Telemetry:
-    """The numbers and traces of one service."""
+    """The metrics and traces of one service."""
 
     def __init__(self, service: str) -> None:
         self.registry = CollectorRegistry()
@@ -50,11 +29,15 @@ class Telemetry:
             "dayshift_request_seconds", "Time from body read to answer.", buckets=_BUCKETS, registry=self.registry
         )
         self._faults = Counter("dayshift_faults_injected", "Planned faults.", ("kind",), registry=self.registry)
-        self.unscored = Counter("dayshift_episodes_unscored", "Episodes that we lost.", registry=self.registry)
+        self.unscored = Counter(
+            "dayshift_episodes_unscored", "Episodes that ended in an environment error.", registry=self.registry
+        )
         self.open_episodes = Gauge("dayshift_open_episodes", "Episodes open here.", registry=self.registry)
         self.open_forks = Gauge("dayshift_open_forks", "Forks at work.", registry=self.registry)
         self.idle_forks = Gauge("dayshift_idle_forks", "Forks rolled back and waiting.", registry=self.registry)
-        self._traces = _traces(service)
+        dropped = Gauge("dayshift_log_lines_dropped", "Log lines that nobody read in time.", registry=self.registry)
+        dropped.set_function(lambda: WRITER.dropped)
+        self._traces = _tracer_provider(service)
 
     def answered(self, episode: str, operation: str, status: int, seconds: float) -> None:
         counted = self._counted.get((operation, status))
@@ -63,27 +46,24 @@ class Telemetry:
         counted.inc()
         self._latency.observe(seconds)
         if self._log.isEnabledFor(logging.INFO):
-            self._line(episode, operation, status, seconds)
+            self._write_line(episode, operation, status, seconds)
 
-    def _line(self, episode: str, operation: str, status: int, seconds: float) -> None:
-        """The one line that every request writes: past the logging module, which would cost more than the request."""
-        line = {
-            "level": "info",
-            "event": "answered",
+    def _write_line(self, episode: str, operation: str, status: int, seconds: float) -> None:
+        """Past the logging module, which would cost more than the request."""
+        fields = {
             "episode": episode,
             "product": self._service,
             "operation": operation,
             "status": status,
             "ms": round(seconds * 1000, 3),
         }
-        sys.stderr.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        sys.stderr.buffer.flush()
+        WRITER.put(encode_line("info", self._log.name, "answered", fields))
 
     def fault_injected(self, kind: str) -> None:
         self._faults.labels(kind).inc()
 
     def broke(self, episode: str, cause: str) -> None:
-        """Our own failure: loudly, with the traceback, and never into an answer."""
+        """Logs our own failure with its traceback, which no answer ever shows."""
         self.unscored.inc()
         self._log.error("episode broke", exc_info=True, extra={"fields": {"episode": episode, "cause": cause}})
 
@@ -96,7 +76,7 @@ class Telemetry:
             yield span
 
     def close(self) -> None:
-        """Send what is still in the batch."""
+        """Sends the spans that are still in the batch."""
         if self._traces is not None:
             self._traces.shutdown()
 
@@ -104,8 +84,8 @@ class Telemetry:
         return generate_latest(self.registry)
 
 
-def _traces(service: str) -> Any:
-    """OpenTelemetry costs an import of 200 ms and 20 µs a span: only for those who asked."""
+def _tracer_provider(service: str) -> Any:
+    """Only where a collector is named: OpenTelemetry costs an import of 200 ms and 20 µs a span."""
     if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

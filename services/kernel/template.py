@@ -12,30 +12,30 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from services.kernel.changes import house
-from services.kernel.statements import _DIALECT, Row, plan_of
+from services.kernel.changes import kernel_tables
+from services.kernel.statements import _DIALECT, plan_of
 
 meta = sa.Table(
     "world_meta",
-    house,
+    kernel_tables,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
 
-# A fork keeps each page it changes twice (as it is, and as it was): half SQLite's page is half the memory per episode.
+# A fork keeps two copies of each page that it changes: half of SQLite's page size is half the memory per episode.
 _PAGE_BYTES = 2048
 _CHANGE_COUNTER_AT = 24
-# Filled row by row, an index lies in many pieces, and every search of every fork would go through all of them.
+# An index that is filled row by row has many segments, and every search of every fork would read all of them.
 _FULL_TEXT = "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%' ORDER BY name"
 _FORBIDDEN_DDL = ("ON CONFLICT ROLLBACK", "DEFERRABLE INITIALLY DEFERRED")
 
 
 class TemplateTouched(RuntimeError):
-    """The shared world file is not what it was: every fork of it is suspect, stop the service."""
+    """The shared world file has changed: every fork of it is suspect, and the service must stop."""
 
 
 class UnsafeSchema(ValueError):
-    """A schema that could end a fork's transaction behind its back."""
+    """A schema that could end a fork's transaction unnoticed."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class WorldSchema:
     derived: tuple[str, ...] = ()
 
     def ddl(self) -> Iterator[str]:
-        for metadata in (house, self.tables):
+        for metadata in (kernel_tables, self.tables):
             for table in metadata.sorted_tables:
                 yield str(CreateTable(table).compile(dialect=_DIALECT))
                 yield from (str(CreateIndex(index).compile(dialect=_DIALECT)) for index in _indexes(table))
@@ -58,7 +58,7 @@ class WorldSchema:
 
 @dataclass(frozen=True, slots=True)
 class WorldMeta:
-    """What a world knows of itself."""
+    """What a world file says about itself."""
 
     product: str
     profile: str
@@ -71,7 +71,9 @@ class WorldMeta:
             yield key, orjson.dumps(getattr(self, key), option=orjson.OPT_SORT_KEYS).decode()
 
 
-def build(path: Path, schema: WorldSchema, about: WorldMeta, rows: Iterable[tuple[sa.Table, Iterable[Row]]]) -> str:
+def build(
+    path: Path, schema: WorldSchema, about: WorldMeta, rows: Iterable[tuple[sa.Table, Iterable[Mapping[str, Any]]]]
+) -> str:
     """Write the file and return its fingerprint; a half-built file never gets the final name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.partial")
@@ -91,7 +93,7 @@ def build(path: Path, schema: WorldSchema, about: WorldMeta, rows: Iterable[tupl
 
 
 def fingerprint(connection: sqlite3.Connection, schema: WorldSchema) -> str:
-    """SHA-256 over a canonical dump: what the world says, not how SQLite laid it out."""
+    """SHA-256 over a canonical dump: the content of the world, not how SQLite stores it."""
     digest = hashlib.sha256()
     about = connection.execute("SELECT key, value FROM world_meta WHERE key != 'fingerprint' ORDER BY key")
     digest.update(orjson.dumps(about.fetchall()))
@@ -105,7 +107,7 @@ def fingerprint(connection: sqlite3.Connection, schema: WorldSchema) -> str:
 
 
 class Template:
-    """A finished world file, held open to notice if anybody writes to it."""
+    """A finished world file, held open in order to notice a write to it."""
 
     def __init__(self, path: Path, schema: WorldSchema) -> None:
         self.path = path.resolve()
@@ -117,14 +119,14 @@ class Template:
         self.about = WorldMeta(**about)
 
     def verify(self) -> None:
-        """Compare the whole content with the fingerprint: once, at start."""
+        """Compares the whole content with the fingerprint, once, at start."""
         with _readonly(self.path) as connection:
-            found = fingerprint(connection, self.schema)
-        if found != self.fingerprint:
-            raise TemplateTouched(f"{self.path.name} says {self.fingerprint[:12]} but holds {found[:12]}; rebuild it")
+            content = fingerprint(connection, self.schema)
+        if content != self.fingerprint:
+            raise TemplateTouched(f"{self.path.name} says {self.fingerprint[:12]} but holds {content[:12]}; rebuild it")
 
     def check_untouched(self) -> None:
-        """SQLite bumps the counter in the header with every commit: a cheap look at every reset."""
+        """SQLite raises the counter in the header with every commit, so this check is cheap enough for every reset."""
         if self._change_counter() != self._counter:
             raise TemplateTouched(f"{self.path.name} was written to; it must never be")
 
@@ -162,7 +164,7 @@ def _fill(
     connection: sqlite3.Connection,
     schema: WorldSchema,
     about: WorldMeta,
-    rows: Iterable[tuple[sa.Table, Iterable[Row]]],
+    rows: Iterable[tuple[sa.Table, Iterable[Mapping[str, Any]]]],
 ) -> None:
     connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
     connection.execute("PRAGMA journal_mode=MEMORY")

@@ -1,4 +1,4 @@
-"""Attempt: one episode of a family, with what only the house knows of it; and how to follow an oracle in it."""
+"""Attempt: one episode of a family with its trouble, which no agent sees; and how to follow an oracle in it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from dayshift import Episode
-from dayshift.exchange import Exchange
+from dayshift.step import Step
 from dayshift.wire import OpenRequest, Verdict
 from pydantic import JsonValue
 
 from fixtures.tasks.family import Call, Family, Instance, Oracle, Split
-from services.validate.household import Household
+from services.validate.in_process_stack import InProcessStack
 
 _TRY_AGAIN = frozenset({0, 429, 503})
 _CUTS_SURVIVED = 5
@@ -23,10 +23,10 @@ class Stuck(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where families are tried: a house, a world in it, a split."""
+class TrialContext:
+    """Where families are tried: a stack, a world and a split."""
 
-    household: Household
+    stack: InProcessStack
     world: str
     split: Split
 
@@ -38,7 +38,7 @@ class Place:
 class Attempt:
     """One episode. `made` are the calls that were answered with success; `grouped` tells of any in no set order."""
 
-    place: Place
+    context: TrialContext
     family: Family[Any]
     seed: int
     instance: Instance
@@ -56,27 +56,25 @@ class Attempt:
     def concerned(self) -> frozenset[int | str]:
         """Ids of all rows that the task speaks of."""
         found: set[int | str] = {one for permission in self.instance.allowed for one in _keys(permission)}
-        asked = [one.arguments for one in self.instance.asked()] + [list(vars_of(self.trouble))]
+        asked = [one.arguments for one in self.instance.questions()] + [list(vars_of(self.trouble))]
         return frozenset(found | set(_ids(asked)))
 
     def reads(self, call: Call) -> bool:
-        return self.episode.operations[call.operation].reads_only
+        return self.episode.operations[call.operation].is_read_only
 
-    def try_(self, call: Call) -> Exchange:
+    def try_(self, call: Call) -> Step:
         """One call, again where a planned failure came in between."""
         while True:
-            exchange = self.episode.step(call.operation, **call.arguments)
-            if exchange.status not in _TRY_AGAIN:
-                return exchange
+            step = self.episode.step(call.operation, **call.arguments)
+            if step.status not in _TRY_AGAIN:
+                return step
 
     def do(self, call: Call) -> Any:
-        exchange = self.try_(call)
-        if exchange.refused:
-            raise Stuck(
-                f"{call.operation} {dict(call.arguments)} was answered {exchange.status}: {exchange.text[:300]}"
-            )
+        step = self.try_(call)
+        if step.refused:
+            raise Stuck(f"{call.operation} {dict(call.arguments)} was answered {step.status}: {step.text[:300]}")
         self.made.append(call)
-        return exchange.json()
+        return step.json()
 
     def follow(self, oracle: Oracle, *, backwards: bool = False, writes: int | None = None) -> JsonValue:
         """What the oracle would submit; stopped after so many writes, nothing."""
@@ -115,23 +113,23 @@ class _Enough(Exception):
     """As many writes as were wanted."""
 
 
-def planted(place: Place, family: Family[Any], seed: int) -> tuple[Instance, Any]:
-    return place.household.control.soil.planted(family, place.request(family, seed))
+def draw_instance(context: TrialContext, family: Family[Any], seed: int) -> tuple[Instance, Any]:
+    return context.stack.control.task_builder.draw(family, context.request(family, seed))
 
 
 @contextmanager
 def attempt(
-    place: Place,
+    context: TrialContext,
     family: Family[Any],
     seed: int,
     faults: str = "none",
     known: tuple[Instance, Any] | None = None,
 ) -> Iterator[Attempt]:
     """`known` is what was planted at this seed, where somebody has worked it out already."""
-    request = place.request(family, seed, faults)
-    instance, trouble = known or planted(place, family, seed)
-    with Episode.open(request, connection=place.household, retries=_CUTS_SURVIVED) as episode:
-        yield Attempt(place, family, seed, instance, trouble, episode)
+    request = context.request(family, seed, faults)
+    instance, trouble = known or draw_instance(context, family, seed)
+    with Episode.open(request, connection=context.stack, retries=_CUTS_SURVIVED) as episode:
+        yield Attempt(context, family, seed, instance, trouble, episode)
 
 
 def vars_of(trouble: Any) -> Iterator[Any]:

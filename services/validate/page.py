@@ -53,8 +53,8 @@ def _row(tally: Tally) -> str:
 
 
 def _chance(one: Summary) -> str:
-    said = "–" if one.chance is None else f"{one.chance:+.4f}"
-    return f'<span class="{"passed" if one.chance_passed else "failed"}">{said}</span>'
+    text = "–" if one.chance is None else f"{one.chance:+.4f}"
+    return f'<span class="{"passed" if one.chance_passed else "failed"}">{text}</span>'
 
 
 def _word(*, passed: bool) -> str:

@@ -1,18 +1,18 @@
-"""Policies that need no model: the oracle in its variations, idlers, blunderers, and chance."""
+"""Policies that need no model: the oracle and its variations, doing nothing, mistakes, harm, and chance."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from dayshift.argument_sampling import sample_arguments
 from dayshift.errors import EpisodeOver
-from dayshift.sampling import sample_arguments
 from dayshift.wire import Verdict
 from pydantic import JsonValue
 
 from fixtures.tasks.family import Call, Oracle
 from services.validate.attempt import Attempt
-from services.validate.moves import Moves, moves_in
+from services.validate.sample_calls import SampleCalls, sample_calls_of
 
 EXTRA_READS = 20
 RANDOM_STEPS = 50
@@ -47,22 +47,23 @@ def part_of_oracle(writes: int) -> Policy:
 
 
 def extra_reads(attempt: Attempt) -> Verdict:
+    """So many more than par allows."""
     answer = attempt.follow(attempt.oracle)
-    look = _moves(attempt).look()
-    for _ in range(EXTRA_READS):
+    look = _sample_calls(attempt).read_call()
+    for _ in range(max(0, attempt.instance.par - len(attempt.made)) + EXTRA_READS):
         attempt.do(look)
     return attempt.submit(answer)
 
 
 def slip_repaired(attempt: Attempt) -> Verdict:
-    wrong, right = _moves(attempt).slip(attempt)
+    wrong, right = _sample_calls(attempt).mistake_and_repair(attempt)
     attempt.do(wrong)
     attempt.do(right)
     return oracle(attempt)
 
 
 def stray(attempt: Attempt) -> Verdict:
-    wrong, _ = _moves(attempt).slip(attempt)
+    wrong, _ = _sample_calls(attempt).mistake_and_repair(attempt)
     answer = attempt.follow(attempt.oracle)
     attempt.do(wrong)
     return attempt.submit(answer)
@@ -70,7 +71,7 @@ def stray(attempt: Attempt) -> Verdict:
 
 def harm(count: int) -> Policy:
     def harmful(attempt: Attempt) -> Verdict:
-        for call in _moves(attempt).harms(attempt, count):
+        for call in _sample_calls(attempt).harmful_calls(attempt, count):
             attempt.do(call)
         return attempt.submit()
 
@@ -78,8 +79,8 @@ def harm(count: int) -> Policy:
 
 
 def in_bulk(attempt: Attempt) -> Verdict:
-    """Calls that may be made in any order, made at once where the product can."""
-    return attempt.submit(attempt.follow(_bulky(attempt.oracle, _moves(attempt))))
+    """Make calls without a set order as one call, where the product has one."""
+    return attempt.submit(attempt.follow(_combine_calls(attempt.oracle, _sample_calls(attempt))))
 
 
 def alternative(name: str) -> Policy:
@@ -90,18 +91,18 @@ def alternative(name: str) -> Policy:
 
 
 def chance(attempt: Attempt) -> Verdict:
-    """Uniform over all operations, with arguments that their schemas allow and ids that it has met."""
+    """Draw uniformly from all operations, with arguments that their schemas allow and ids from earlier answers."""
     drawn = np.random.default_rng([attempt.seed, *attempt.family.id.encode()])
     names = [name for name in attempt.episode.operations.names if attempt.episode.operations[name].product]
-    met = _ids_in(attempt.try_(_moves(attempt).look()).text)
+    met = _ids_in(attempt.try_(_sample_calls(attempt).read_call()).text)
     for _ in range(RANDOM_STEPS):
         operation = attempt.episode.operations[names[int(drawn.integers(len(names)))]]
         arguments = _with_ids(sample_arguments(operation.schema, drawn), met, drawn)
         try:
-            exchange = attempt.episode.act({"operation": operation.name, "arguments": arguments})
+            step = attempt.episode.act({"operation": operation.name, "arguments": arguments})
         except EpisodeOver:
             break
-        met += _ids_in(exchange.text)
+        met += _ids_in(step.text)
     return attempt.submit(_random_answer(attempt, drawn))
 
 
@@ -136,7 +137,7 @@ def _random_answer(attempt: Attempt, drawn: np.random.Generator) -> JsonValue:
     return answer
 
 
-def _bulky(oracle: Oracle, moves: Moves) -> Oracle:
+def _combine_calls(oracle: Oracle, sample_calls: SampleCalls) -> Oracle:
     reply: Any = None
     while True:
         try:
@@ -144,13 +145,13 @@ def _bulky(oracle: Oracle, moves: Moves) -> Oracle:
         except StopIteration as done:
             answer: JsonValue = done.value
             return answer
-        together = moves.bulk(asked) if isinstance(asked, tuple) else None
-        if together is None or isinstance(asked, Call):
+        combined = sample_calls.combine(asked) if isinstance(asked, tuple) else None
+        if combined is None or isinstance(asked, Call):
             reply = yield asked
         else:
-            said = yield together
-            reply = tuple(said["results"]) if said else (None,) * len(asked)
+            results = yield combined
+            reply = tuple(results["results"]) if results else (None,) * len(asked)
 
 
-def _moves(attempt: Attempt) -> Moves:
-    return moves_in(attempt.family.products[0])
+def _sample_calls(attempt: Attempt) -> SampleCalls:
+    return sample_calls_of(attempt.family.products[0])

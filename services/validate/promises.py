@@ -5,23 +5,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from dayshift.errors import DayshiftError
 from dayshift.replay import verify
 from dayshift.wire import Verdict
 
 from fixtures.tasks.family import Family, Instance
-from services.control.effort import work
+from services.control.effort import EpisodeStep, count_work
+from services.control.recorded_change import RecordedChange
 from services.validate import policies
-from services.validate.attempt import Attempt, Place, Stuck, attempt, planted
+from services.validate.attempt import Attempt, Stuck, TrialContext, attempt, draw_instance
 from services.validate.policies import Policy
 
 _TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PromiseResult:
     """A promise, whether it was kept, and the reward that was measured where there is one."""
 
     promise: str
@@ -34,18 +35,18 @@ class Kept:
 class Trial:
     """One family at one seed."""
 
-    place: Place
+    context: TrialContext
     family: Family[Any]
     seed: int
     _parts: dict[int, Verdict] = field(default_factory=dict)
 
     def play(self, policy: Policy, faults: str = "none") -> tuple[Verdict, Attempt]:
-        with attempt(self.place, self.family, self.seed, faults, self.planted) as made:
+        with attempt(self.context, self.family, self.seed, faults, self.instance_and_trouble) as made:
             return policy(made), made
 
     @cached_property
-    def planted(self) -> tuple[Instance, Any]:
-        return planted(self.place, self.family, self.seed)
+    def instance_and_trouble(self) -> tuple[Instance, Any]:
+        return draw_instance(self.context, self.family, self.seed)
 
     @cached_property
     def solved(self) -> tuple[Verdict, Attempt]:
@@ -73,54 +74,57 @@ class Trial:
         return verdict.reward
 
 
-Promise = Callable[[Trial], Iterator[Kept]]
+Promise = Callable[[Trial], Iterator[PromiseResult]]
 
 
-def tried(trial: Trial) -> list[Kept]:
-    """A promise that cannot even be tried is broken."""
-    found: list[Kept] = []
+def check_promises(trial: Trial) -> list[PromiseResult]:
+    """Check every promise; one that cannot be checked counts as broken."""
+    results: list[PromiseResult] = []
     for promise in PROMISES:
         try:
-            found += promise(trial)
+            results += promise(trial)
         except (Stuck, DayshiftError) as error:
-            found.append(Kept(promise.__name__, held=False, because=f"{type(error).__name__}: {error}"))
-    return found
+            results.append(PromiseResult(promise.__name__, held=False, because=f"{type(error).__name__}: {error}"))
+    return results
 
 
-def oracle_earns_one(trial: Trial) -> Iterator[Kept]:
+def oracle_earns_one(trial: Trial) -> Iterator[PromiseResult]:
     verdict, made = trial.solved
     yield _equals("oracle_earns_one", verdict, 1.0)
-    steps, par, budget = verdict.steps, made.instance.par, made.instance.budget.steps
-    spent = work(_steps(made), _history(made))
-    yield Kept("oracle_keeps_to_par", spent <= par < spent + policies.EXTRA_READS, f"{spent} steps, par {par}")
-    yield Kept("budget_leaves_room", steps + policies.EXTRA_READS <= budget, f"{steps} steps of {budget}")
+    par, budget = made.instance.par, made.instance.budget.steps
+    spent = count_work(_steps(made), _history(made))
+    due = trial.family.compute_par(made.trouble, spent)
+    because = f"{spent} steps, par {par}, due {due}"
+    yield PromiseResult("par_leaves_room", due <= par < due + policies.EXTRA_READS, because)
+    most = max(verdict.steps, par)
+    yield PromiseResult("budget_leaves_room", most + policies.EXTRA_READS <= budget, f"{most} steps of {budget}")
 
 
-def nothing_earns_nothing(trial: Trial) -> Iterator[Kept]:
+def nothing_earns_nothing(trial: Trial) -> Iterator[PromiseResult]:
     yield _equals("nothing_earns_nothing", trial.play(policies.nothing)[0], 0.0)
     yield _equals("setup_earns_nothing", trial.play(policies.setup_only)[0], 0.0)
 
 
-def faults_do_not_cost(trial: Trial) -> Iterator[Kept]:
+def faults_do_not_cost(trial: Trial) -> Iterator[PromiseResult]:
     yield _equals("oracle_survives_rough_faults", trial.play(policies.oracle, "rough")[0], 1.0)
 
 
-def order_does_not_matter(trial: Trial) -> Iterator[Kept]:
+def order_does_not_matter(trial: Trial) -> Iterator[PromiseResult]:
     yield _equals("oracle_in_another_order", trial.regrouped(policies.oracle_backwards), 1.0)
 
 
-def other_ways_earn_one(trial: Trial) -> Iterator[Kept]:
+def other_ways_earn_one(trial: Trial) -> Iterator[PromiseResult]:
     yield _equals("oracle_in_bulk", trial.regrouped(policies.in_bulk), 1.0)
     for name in trial.family.alternatives(trial.solved[1].trouble):
         yield _equals(f"alternative: {name}", trial.play(policies.alternative(name))[0], 1.0)
 
 
-def extra_reads_cost_almost_nothing(trial: Trial) -> Iterator[Kept]:
-    reward = trial.reward(policies.extra_reads)
-    yield Kept("extra_reads_cost_almost_nothing", 0.98 <= reward < 1, f"reward {reward}", reward)
+def extra_reads_cost_almost_nothing(trial: Trial) -> Iterator[PromiseResult]:
+    """They cost reward and not the outcome: the work is done."""
+    yield _costs_little("extra_reads_cost_almost_nothing", trial.play(policies.extra_reads)[0], 0.98)
 
 
-def part_earns_its_share(trial: Trial) -> Iterator[Kept]:
+def part_earns_its_share(trial: Trial) -> Iterator[PromiseResult]:
     """With every write of the oracle the reward grows or stays, and it is what the findings add up to."""
     total = trial.writes
     rewards = []
@@ -129,29 +133,33 @@ def part_earns_its_share(trial: Trial) -> Iterator[Kept]:
         share = sum(found.weight * found.score for found in verdict.findings if found.weight > 0)
         rewards.append(verdict.reward or 0.0)
         right = not verdict.collateral and abs(rewards[-1] - share) < _TOLERANCE and rewards[-1] < 1
-        said = f"{count} of {total} writes: {rewards[-1]}, findings say {share}"
-        yield Kept("part_earns_its_share", right, said, rewards[-1])
+        right = right and verdict.outcome == "failed" and bool(verdict.because)
+        because = f"{count} of {total} writes: {verdict.outcome} {rewards[-1]}, findings say {share}"
+        yield PromiseResult("part_earns_its_share", right, because, rewards[-1])
     grows = all(one <= other for one, other in pairwise(rewards))
-    yield Kept("part_is_monotone", grows and all(reward >= 0 for reward in rewards), f"{rewards}")
+    yield PromiseResult("part_is_monotone", grows and all(reward >= 0 for reward in rewards), f"{rewards}")
 
 
-def better_is_paid_more(trial: Trial) -> Iterator[Kept]:
+def better_is_paid_more(trial: Trial) -> Iterator[PromiseResult]:
     """A ladder of hand-made trajectories, no two of them equal."""
-    slip, stray = trial.reward(policies.slip_repaired), trial.reward(policies.stray)
+    slipped, strayed = trial.play(policies.slip_repaired)[0], trial.play(policies.stray)[0]
+    slip, stray = slipped.reward or 0.0, strayed.reward or 0.0
     one, more = trial.reward(policies.harm(1)), trial.reward(policies.harm(3))
-    yield Kept("slip_repaired_costs_little", 0.95 <= slip < 1, f"reward {slip}", slip)
+    yield _costs_little("slip_repaired_costs_little", slipped, 0.95)
+    found_out = strayed.outcome == "failed" and bool(strayed.because)
+    yield PromiseResult("harm_is_no_pass", found_out, f"{strayed.outcome}, reward {stray}", stray)
     rungs = [1.0, slip, *_middle_rungs(trial, stray), 0.0, one, more]
     ordered = all(higher > lower for higher, lower in pairwise(rungs))
-    yield Kept("ladder_is_strict", ordered and more > -1 and stray < slip, f"{rungs}, stray {stray}")
+    yield PromiseResult("ladder_is_strict", ordered and more > -1 and stray < slip, f"{rungs}, stray {stray}")
 
 
-def same_again(trial: Trial) -> Iterator[Kept]:
+def same_again(trial: Trial) -> Iterator[PromiseResult]:
     """Played again call by call: every answer is the same to the byte, and so is the verdict."""
     _, made = trial.solved
-    difference = verify(made.episode.trajectory(), trial.place.household).difference
+    difference = verify(made.episode.trajectory(), trial.context.stack).difference
     judged = difference is None or difference.what != "the verdict"
-    yield Kept("rerun_gives_the_same_verdict", judged, str(difference))
-    yield Kept("replay_gives_the_same_bytes", difference is None, str(difference))
+    yield PromiseResult("rerun_gives_the_same_verdict", judged, str(difference))
+    yield PromiseResult("replay_gives_the_same_bytes", difference is None, str(difference))
 
 
 PROMISES: tuple[Promise, ...] = (
@@ -174,15 +182,23 @@ def chance_reward(trial: Trial) -> float:
 
 def task_of(trial: Trial) -> str:
     """The same if and only if the same is asked for."""
-    instance, _ = trial.planted
+    instance, _ = trial.instance_and_trouble
     return hashlib.sha256(repr((instance.brief, instance.goals)).encode()).hexdigest()[:16]
 
 
-def _equals(promise: str, verdict: Verdict, wanted: float) -> Kept:
+def _equals(promise: str, verdict: Verdict, wanted: float) -> PromiseResult:
     lost = [found.because for found in verdict.findings if not found.held]
     touched = [f"{one.table} {one.id} {one.fields}" for one in verdict.collateral]
-    because = f"reward {verdict.reward}; {lost} {touched} {[flag.tag for flag in verdict.flags]}"
-    return Kept(promise, verdict.reward == wanted and not verdict.flags, because, verdict.reward)
+    because = f"{verdict.outcome} {verdict.reward}; {lost} {touched} {[flag.tag for flag in verdict.flags]}"
+    is_right = verdict.reward == wanted and (verdict.outcome == "passed") == (wanted == 1)
+    return PromiseResult(promise, is_right and not verdict.flags, because, verdict.reward)
+
+
+def _costs_little(promise: str, verdict: Verdict, least: float) -> PromiseResult:
+    """A detour on the way to all goals: less than 1, and passed."""
+    reward = verdict.reward or 0.0
+    is_right = verdict.outcome == "passed" and least <= reward < 1
+    return PromiseResult(promise, is_right, f"{verdict.outcome} {reward}, {verdict.because}", reward)
 
 
 def _counts(total: int) -> list[int]:
@@ -198,12 +214,13 @@ def _middle_rungs(trial: Trial, stray: float) -> list[float]:
     return partial or [stray]
 
 
-def _steps(made: Attempt) -> list[dict[str, Any]]:
-    connection, episode_id = made.place.household, made.episode.id
+def _steps(made: Attempt) -> list[EpisodeStep]:
+    connection, episode_id = made.context.stack, made.episode.id
     steps = connection.run(connection.address.control.trajectory(episode_id)).steps
-    return [step.model_dump() for step in steps]
+    return [cast("EpisodeStep", step.model_dump()) for step in steps]
 
 
-def _history(made: Attempt) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """As the ledger keeps it: how much was written is counted, and no image is read."""
-    return made.place.household.kept_diff(made.episode.id)
+def _history(made: Attempt) -> Mapping[str, Sequence[RecordedChange]]:
+    """The writes as the ledger keeps them: they are counted, and no image is parsed."""
+    kept = made.context.stack.kept_diff(made.episode.id)
+    return {product: [RecordedChange(record) for record in records] for product, records in kept.items()}

@@ -17,17 +17,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fixtures.tasks.family import SPLITS, Split
 from fixtures.tasks.registry import families, family
 from services.kernel.config import BadSetting
-from services.kernel.tidying import settle_in
-from services.validate.attempt import Place
-from services.validate.household import Household
+from services.kernel.garbage_collection import tune_garbage_collector
+from services.validate.attempt import TrialContext
+from services.validate.in_process_stack import InProcessStack
 from services.validate.page import write_page
-from services.validate.promises import Kept, Trial, chance_reward, task_of, tried
+from services.validate.promises import PromiseResult, Trial, chance_reward, check_promises, task_of
 from services.validate.summary import Summary, show
 
 _ROOT = Path(__file__).resolve().parents[2]
 # What a result depends on beside the worlds: rather too much than too little.
 _SOURCES = ("env_client/dayshift", "fixtures", "services")
-# Each holds a house of its own, some 300 MB, and learns by heart for itself: more than cores would be slower.
+# Each holds a stack of its own, some 300 MB, and a replay cache of its own: more processes than cores are slower.
 _MOST_PROCESSES = 8
 
 
@@ -45,7 +45,7 @@ class Result:
     """What came of a job: every promise, what chance earned, and a digest of the task itself."""
 
     job: Job
-    kept: tuple[Kept, ...]
+    kept: tuple[PromiseResult, ...]
     chance: float | None
     task: str
 
@@ -54,7 +54,9 @@ class Result:
 
     @classmethod
     def of(cls, line: dict[str, Any]) -> "Result":
-        return cls(Job(**line["job"]), tuple(Kept(**one) for one in line["kept"]), line["chance"], line["task"])
+        return cls(
+            Job(**line["job"]), tuple(PromiseResult(**one) for one in line["kept"]), line["chance"], line["task"]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def validate(plan: Plan, console: Console) -> int:
     left = [job for job in wanted if job not in done]
     with plan.record.open("a" if plan.resume else "w") as record, _bar(console) as bar:
         shown = bar.add_task("validating", total=len(wanted), completed=len(results))
-        for result in _worked_off(plan, left):
+        for result in _run_jobs(plan, left):
             record.write(result.as_line(key) + "\n")
             record.flush()
             results.append(result)
@@ -123,31 +125,31 @@ def plan_for(
     return Plan(var, world, named, seeds, resume, processes or min(os.cpu_count() or 1, _MOST_PROCESSES))
 
 
-_place: Household | None = None
+_stack: InProcessStack | None = None
 
 
-def _enter(var: Path, products: tuple[str, ...], world: str) -> None:
-    global _place  # noqa: PLW0603 - one house per worker process, for as long as it lives
-    _place = Household(var, products, world)
-    settle_in()
+def _start_stack(var: Path, products: tuple[str, ...], world: str) -> None:
+    global _stack  # noqa: PLW0603 - one stack per worker process, for as long as it lives
+    _stack = InProcessStack(var, products, world)
+    tune_garbage_collector()
 
 
 def _work(job: Job, world: str) -> Result:
-    assert _place is not None, "the worker has entered its house"
-    trial = Trial(Place(_place, world, job.split), family(job.family), job.seed)
-    kept = tried(trial)
+    assert _stack is not None, "started by the initializer of the worker"
+    trial = Trial(TrialContext(_stack, world, job.split), family(job.family), job.seed)
+    kept = check_promises(trial)
     try:
         return Result(job, tuple(kept), chance_reward(trial), task_of(trial))
     except DayshiftError as error:
-        broken = Kept("chance_is_judged", held=False, because=f"{type(error).__name__}: {error}")
+        broken = PromiseResult("chance_is_judged", held=False, because=f"{type(error).__name__}: {error}")
         return Result(job, (*kept, broken), None, task_of(trial))
 
 
-def _worked_off(plan: Plan, jobs: list[Job]) -> Iterator[Result]:
+def _run_jobs(plan: Plan, jobs: list[Job]) -> Iterator[Result]:
     if not jobs:
         return
     start = (plan.var, _products(plan.chosen), plan.world)
-    with ProcessPoolExecutor(plan.processes, get_context("spawn"), initializer=_enter, initargs=start) as pool:
+    with ProcessPoolExecutor(plan.processes, get_context("spawn"), initializer=_start_stack, initargs=start) as pool:
         for done in as_completed([pool.submit(_work, job, plan.world) for job in jobs]):
             yield done.result()
 
@@ -158,10 +160,10 @@ def _recorded(plan: Plan, key: str) -> Iterator[Result]:
         return
     for line in plan.record.read_text().splitlines():
         try:
-            said = json.loads(line)
+            record = json.loads(line)
         except json.JSONDecodeError:
             continue
-        result = Result.of(said) if said["key"] == key else None
+        result = Result.of(record) if record["key"] == key else None
         if result is not None and all(kept.held for kept in result.kept):
             yield result
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from services.billing.operations import catalogue, customers, methods, subscriptions
-from services.billing.operations.records import Body
+from services.billing.operations import customers, payment_methods, products, subscriptions
+from services.billing.operations.rendering import Body
 from services.billing.product import product
-from services.billing.tables import payment_methods
+from services.billing.tables import payment_methods as method_rows
 from services.kernel.forks import Forks
-from services.kernel.statements import Statement, facts
+from services.kernel.statements import Statement, stored_columns
 from services.kernel.template import Template, WorldMeta, build
 from services.kernel.world import World
 
@@ -26,7 +26,7 @@ def build_company(folder: Path, name: str = "standard") -> Path:
     template = Template(empty, product.schema)
     forks = Forks(template)
     world = World(forks.take(), seed=1)
-    furnish(world)
+    fill(world)
     rows = [(table, _rows(world, table)) for table in product.schema.recorded_tables()]
     path = folder / f"billing-{name}.sqlite"
     build(path, product.schema, WorldMeta("billing", name, 1, world.clock.now_ms(), world.ids.snapshot()), rows)
@@ -36,16 +36,16 @@ def build_company(folder: Path, name: str = "standard") -> Path:
 
 
 def _rows(world: World, table: sa.Table) -> list[Body]:
-    return world.find(Statement(sa.select(*facts(table))))
+    return world.find(Statement(sa.select(*stored_columns(table))))
 
 
-def furnish(world: World) -> None:
+def fill(world: World) -> None:
     prices = {}
     for plan, amount in (("starter", 2000), ("team", 5000)):
-        made = catalogue.create_product(world, {"name": plan.capitalize(), "id": f"prod_{plan}"})
+        made = products.create_product(world, {"name": plan.capitalize(), "id": f"prod_{plan}"})
         for interval, factor in (("month", 1), ("year", 10)):
             key = f"{plan}_{interval}"
-            prices[key] = catalogue.create_price(
+            prices[key] = products.create_price(
                 world,
                 {
                     "product": made["id"],
@@ -60,7 +60,7 @@ def furnish(world: World) -> None:
             world,
             {"name": name, "email": mail, "address": {"country": country, "city": "Town", "line1": f"Street {at}"}},
         )
-        method = carded(world, customer["id"], refuses="insufficient_funds" if name == "Nordvik Shipping" else None)
+        method = add_card(world, customer["id"], refuses="insufficient_funds" if name == "Nordvik Shipping" else None)
         customers.update(world, customer["id"], {"invoice_settings": {"default_payment_method": method["id"]}})
         if name != "Nordvik Shipping":
             subscriptions.create(
@@ -79,9 +79,11 @@ PEOPLE = (
 )
 
 
-def carded(world: World, customer: str, refuses: str | None = None, year: int = 2030) -> Body:
-    method = methods.create(world, {"type": "card", "card": {"number": GOOD_CARD, "exp_month": 8, "exp_year": year}})
-    methods.attach(world, method["id"], customer)
-    row = world.get(payment_methods, method["id"])
-    world.save(payment_methods, {**row, "body": {**row["body"], "_refuses_with": refuses}}, "planted")
+def add_card(world: World, customer: str, refuses: str | None = None, year: int = 2030) -> Body:
+    method = payment_methods.create(
+        world, {"type": "card", "card": {"number": GOOD_CARD, "exp_month": 8, "exp_year": year}}
+    )
+    payment_methods.attach(world, method["id"], customer)
+    row = world.get(method_rows, method["id"])
+    world.save(method_rows, {**row, "body": {**row["body"], "_refuses_with": refuses}}, "planted")
     return method

@@ -31,21 +31,21 @@ def test_the_readme_lists_every_operation_as_it_is() -> None:
 
 
 def test_the_action_space_is_locked() -> None:
-    kept = action_space.locked("billing")
+    kept = action_space.read_lock("billing")
 
     assert kept["version"] >= 1
-    assert {name: kept[name] for name in ("fingerprint", "operations")} == action_space.described("billing"), (
-        "the action space drifted: run python -m tests.contract.action_space billing, which raises its version"
+    assert {name: kept[name] for name in ("fingerprint", "operations")} == action_space.describe("billing"), (
+        "the action space drifted: run python -m tests.contract.action_space raise billing if it is meant to change"
     )
 
 
 def test_every_operation_has_arguments_that_can_be_named() -> None:
-    offered = action_space.offered("billing")
+    offered = action_space.read_catalogue("billing")
 
     assert {"items", "proration_behavior", "cancel_at_period_end"} <= set(
-        offered["billing.subscriptions.update"].by_name
+        offered["billing.subscriptions.update"].arguments_by_name
     )
-    assert {"charge", "amount", "reason"} <= set(offered["billing.refunds.create"].by_name)
+    assert {"charge", "amount", "reason"} <= set(offered["billing.refunds.create"].arguments_by_name)
 
 
 def test_the_guide_names_every_check() -> None:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.billing import money
+from services.billing.objects.catalogue import Interval, new_recurring
 from services.billing.operations import journal, periods, totals
-from services.billing.operations.searching import Clause, parse
+from services.billing.operations.search import Clause, parse
 
 
 @pytest.mark.parametrize(
@@ -22,12 +23,12 @@ from services.billing.operations.searching import Clause, parse
     ],
 )
 def test_amounts_are_spelt_with_the_decimals_of_their_currency(amount: int, currency: str, text: str) -> None:
-    assert money.spelt(amount, currency) == text
+    assert money.format_amount(amount, currency) == text
 
 
 @given(st.integers(-(10**9), 10**9), st.lists(st.integers(0, 10**6), min_size=1, max_size=12))
 def test_what_is_spread_adds_up(total: int, weights: list[int]) -> None:
-    parts = money.spread(total, weights)
+    parts = money.distribute(total, weights)
 
     assert sum(parts) == (total if sum(weights) else 0)
 
@@ -48,7 +49,7 @@ def test_a_part_of_an_amount_is_cut_down_to_the_unit(amount: int, part: int, who
 
 
 def test_halves_round_away_from_zero_on_both_sides() -> None:
-    assert (money.half_up(Fraction(5, 2)), money.half_up(Fraction(-5, 2))) == (3, -3)
+    assert (money.round_half_up(Fraction(5, 2)), money.round_half_up(Fraction(-5, 2))) == (3, -3)
 
 
 @given(st.integers(1, 10**9), st.sampled_from(["eur", "jpy", "kwd"]))
@@ -62,17 +63,19 @@ def test_a_fee_is_never_more_than_the_charge(amount: int, currency: str) -> None
     st.integers(1, 3),
     st.integers(0, 10**8),
 )
-def test_the_next_boundary_is_the_first_after_the_moment(anchor: int, interval: str, count: int, ahead: int) -> None:
+def test_the_next_boundary_is_the_first_after_the_moment(
+    anchor: int, interval: Interval, count: int, ahead: int
+) -> None:
     after = anchor + ahead
-    end = periods.next_end(anchor, interval, count, after)
+    end = periods.next_period_end(anchor, new_recurring(interval, count), after)
 
     assert end > after
-    assert periods.next_end(anchor, interval, count, end - 1) == end
+    assert periods.next_period_end(anchor, new_recurring(interval, count), end - 1) == end
 
 
 def test_an_unbalanced_posting_is_our_bug() -> None:
     with pytest.raises(journal.Unbalanced):
-        journal.entries(journal.Posting("in_1", 0, "eur", {"cash": 5, "revenue": -4}), 1, 1)
+        journal.posting_rows(journal.Posting("in_1", 0, "eur", {"cash": 5, "revenue": -4}), 1, 1)
 
 
 def test_the_search_language_is_read() -> None:

@@ -7,7 +7,7 @@ from services.billing.operations import coupons
 from services.billing.tables import customers as customer_rows
 
 
-def named(v1, name: str):
+def find_customer(v1, name: str):
     return next(one for one in v1.customers.list({"limit": 100}).data if one.name == name)
 
 
@@ -44,7 +44,7 @@ def test_metadata_merges_and_an_empty_text_unsets(v1) -> None:
 
 
 def test_a_deleted_customer_answers_with_its_id_and_is_listed_no_more(v1) -> None:
-    corvane = named(v1, "Corvane GmbH")
+    corvane = find_customer(v1, "Corvane GmbH")
 
     gone = v1.customers.delete(corvane.id)
     again = v1.customers.retrieve(corvane.id)
@@ -68,7 +68,7 @@ def test_customers_are_found_by_exact_email_and_by_search(v1) -> None:
 
 
 def test_tax_ids_come_and_go(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
 
     made = v1.customers.tax_ids.create(casa.id, {"type": "eu_vat", "value": "PT 999 999 990"})
     owned = v1.tax_ids.create({"type": "gb_vat", "value": "GB123", "owner": {"type": "customer", "customer": casa.id}})
@@ -85,7 +85,7 @@ def test_tax_ids_come_and_go(v1) -> None:
 
 
 def test_credit_is_given_and_told_line_by_line(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
 
     entry = v1.customers.balance_transactions.create(
         casa.id, {"amount": -1500, "currency": "eur", "description": "goodwill", "metadata": {"ticket": "7"}}
@@ -101,7 +101,7 @@ def test_credit_is_given_and_told_line_by_line(v1) -> None:
 
 
 def test_payment_methods_are_attached_once_and_detached_for_good(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     card = {"number": "4539578763621486", "exp_month": 4, "exp_year": 2031, "cvc": "123"}
     made = v1.payment_methods.create({"type": "card", "card": card, "billing_details": {"name": "Inês"}})
 
@@ -123,7 +123,7 @@ def test_payment_methods_are_attached_once_and_detached_for_good(v1) -> None:
 
 
 def test_a_method_of_one_customer_is_no_default_of_another(v1) -> None:
-    casa, corvane = named(v1, "Casa Lumen"), named(v1, "Corvane GmbH")
+    casa, corvane = find_customer(v1, "Casa Lumen"), find_customer(v1, "Corvane GmbH")
     [method] = v1.payment_methods.list({"customer": casa.id}).data
 
     assert v1.customers.payment_methods.retrieve(casa.id, method.id).id == method.id
@@ -135,7 +135,7 @@ def test_a_method_of_one_customer_is_no_default_of_another(v1) -> None:
 
 
 def test_the_portal_hands_out_a_link(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
 
     session = v1.billing_portal.sessions.create(
         {"customer": casa.id, "return_url": "https://casalumen.pt/", "flow_data": {"type": "payment_method_update"}}
@@ -146,7 +146,7 @@ def test_the_portal_hands_out_a_link(v1) -> None:
 
 
 def test_a_discount_of_the_customer_lowers_bills_until_it_is_taken_off(v1, account) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     v1.coupons.create({"id": "HALF", "percent_off": 50, "duration": "forever"})
     discount = coupons.redeem(account.world, {"coupon": "HALF"}, casa.id, "discount")
     row = account.world.get(customer_rows, casa.id)
@@ -162,4 +162,4 @@ def test_a_discount_of_the_customer_lowers_bills_until_it_is_taken_off(v1, accou
 
 def test_a_customer_without_discount_has_none_to_lose(v1) -> None:
     with pytest.raises(stripe.InvalidRequestError, match="No active discount"):
-        v1.customers.delete_discount(named(v1, "Casa Lumen").id)
+        v1.customers.delete_discount(find_customer(v1, "Casa Lumen").id)

@@ -4,13 +4,13 @@ import pytest
 import stripe
 
 
-def named(v1, name: str):
+def find_customer(v1, name: str):
     return next(one for one in v1.customers.list({"limit": 100}).data if one.name == name)
 
 
-def billed(v1, name: str = "Casa Lumen", amount: int = 5000, **invoice):
+def create_invoice(v1, name: str = "Casa Lumen", amount: int = 5000, **invoice):
     """An open invoice over some amount."""
-    customer = named(v1, name).id
+    customer = find_customer(v1, name).id
     draft = v1.invoices.create({"customer": customer, **invoice})
     v1.invoice_items.create(
         {"customer": customer, "invoice": draft.id, "amount": amount, "currency": "eur", "description": "Work"}
@@ -18,8 +18,8 @@ def billed(v1, name: str = "Casa Lumen", amount: int = 5000, **invoice):
     return v1.invoices.finalize_invoice(draft.id)
 
 
-def paid(v1, name: str = "Casa Lumen"):
-    return v1.invoices.list({"customer": named(v1, name).id, "status": "paid"}).data[0]
+def paid_invoice(v1, name: str = "Casa Lumen"):
+    return v1.invoices.list({"customer": find_customer(v1, name).id, "status": "paid"}).data[0]
 
 
 def charge_of(v1, invoice):
@@ -28,7 +28,7 @@ def charge_of(v1, invoice):
 
 
 def test_a_draft_is_edited_finalized_and_paid(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     draft = v1.invoices.create({"customer": casa.id, "collection_method": "send_invoice", "days_until_due": 30})
     item = v1.invoice_items.create({"customer": casa.id, "invoice": draft.id, "amount": 4000, "currency": "eur"})
     v1.invoice_items.update(item.id, {"amount": 4500, "description": "Workshop"})
@@ -53,7 +53,7 @@ def test_a_draft_is_edited_finalized_and_paid(v1) -> None:
 
 
 def test_a_draft_can_be_deleted_and_a_final_bill_cannot(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     draft = v1.invoices.create({"customer": casa.id})
     item = v1.invoice_items.create({"customer": casa.id, "invoice": draft.id, "amount": 100, "currency": "eur"})
 
@@ -62,11 +62,11 @@ def test_a_draft_can_be_deleted_and_a_final_bill_cannot(v1) -> None:
     assert v1.invoices.retrieve(draft.id).total == 0
     assert v1.invoices.delete(draft.id).deleted
     with pytest.raises(stripe.InvalidRequestError):
-        v1.invoices.delete(paid(v1).id)
+        v1.invoices.delete(paid_invoice(v1).id)
 
 
 def test_pending_items_wait_for_the_draft_that_includes_them(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     price = v1.prices.create({"product": "prod_team", "currency": "eur", "unit_amount": 700})
     v1.invoice_items.create({"customer": casa.id, "pricing": {"price": price.id}, "quantity": 2})
 
@@ -81,7 +81,7 @@ def test_pending_items_wait_for_the_draft_that_includes_them(v1) -> None:
 
 
 def test_an_open_bill_is_voided_or_given_up_and_then_paid_after_all(v1) -> None:
-    one, two = billed(v1), billed(v1)
+    one, two = create_invoice(v1), create_invoice(v1)
 
     void = v1.invoices.void_invoice(one.id)
     lost = v1.invoices.mark_uncollectible(two.id)
@@ -94,7 +94,7 @@ def test_an_open_bill_is_voided_or_given_up_and_then_paid_after_all(v1) -> None:
 
 
 def test_a_bill_is_paid_out_of_band_without_a_charge(v1) -> None:
-    bill = billed(v1)
+    bill = create_invoice(v1)
     before = len(v1.charges.list({"customer": bill.customer}).data)
 
     settled = v1.invoices.pay(bill.id, {"paid_out_of_band": True})
@@ -105,7 +105,7 @@ def test_a_bill_is_paid_out_of_band_without_a_charge(v1) -> None:
 
 
 def test_a_refused_card_leaves_the_bill_open_and_its_traces(v1) -> None:
-    bill = billed(v1, "Nordvik Shipping")
+    bill = create_invoice(v1, "Nordvik Shipping")
 
     with pytest.raises(stripe.CardError) as refused:
         v1.invoices.pay(bill.id)
@@ -120,7 +120,7 @@ def test_a_refused_card_leaves_the_bill_open_and_its_traces(v1) -> None:
 
 
 def test_a_bill_is_sent_to_an_address(v1) -> None:
-    bill = billed(v1, collection_method="send_invoice", days_until_due=14)
+    bill = create_invoice(v1, collection_method="send_invoice", days_until_due=14)
 
     sent = v1.invoices.send_invoice(bill.id)
 
@@ -129,9 +129,9 @@ def test_a_bill_is_sent_to_an_address(v1) -> None:
 
 
 def test_a_vat_id_is_not_copied_to_a_final_bill(v1) -> None:
-    before = billed(v1)
+    before = create_invoice(v1)
     v1.customers.tax_ids.create(before.customer, {"type": "eu_vat", "value": "PT999999990"})
-    after = billed(v1)
+    after = create_invoice(v1)
 
     assert v1.invoices.retrieve(before.id).customer_tax_ids == []
     assert [(one.type, one.value) for one in after.customer_tax_ids] == [("eu_vat", "PT999999990")]
@@ -148,21 +148,21 @@ def test_a_vat_id_is_not_copied_to_a_final_bill(v1) -> None:
     ],
 )
 def test_tax_follows_country_and_vat_id(v1, name: str, vat_id: str | None, tax: int, reason: str | None) -> None:
-    customer = named(v1, name).id
+    customer = find_customer(v1, name).id
     if vat_id:
         v1.customers.tax_ids.create(customer, {"type": "eu_vat", "value": vat_id})
 
-    bill = billed(v1, name, 10_000, automatic_tax={"enabled": True})
+    bill = create_invoice(v1, name, 10_000, automatic_tax={"enabled": True})
 
     assert (bill.total, bill.total_excluding_tax) == (10_000 + tax, 10_000)
     assert [one.taxability_reason for one in bill.total_taxes] == ([reason] if reason else [])
 
 
 def test_credit_pays_first_and_comes_back_when_the_bill_is_void(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     v1.customers.balance_transactions.create(casa.id, {"amount": -2000, "currency": "eur"})
 
-    bill = billed(v1)
+    bill = create_invoice(v1)
     used = v1.customers.retrieve(casa.id).balance
     v1.invoices.void_invoice(bill.id)
 
@@ -173,7 +173,7 @@ def test_credit_pays_first_and_comes_back_when_the_bill_is_void(v1) -> None:
 
 
 def test_lines_and_payments_are_lists_of_their_own(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     draft = v1.invoices.create({"customer": casa.id})
     for number in range(13):
         v1.invoice_items.create({"customer": casa.id, "invoice": draft.id, "amount": 100 + number, "currency": "eur"})
@@ -181,17 +181,17 @@ def test_lines_and_payments_are_lists_of_their_own(v1) -> None:
 
     assert (bill.lines.has_more, len(bill.lines.data)) == (True, 10)
     assert len(list(v1.invoices.line_items.list(draft.id, {"limit": 5}).auto_paging_iter())) == 13
-    [payment] = v1.invoice_payments.list({"invoice": paid(v1).id, "status": "paid"}).data
+    [payment] = v1.invoice_payments.list({"invoice": paid_invoice(v1).id, "status": "paid"}).data
     assert v1.invoice_payments.retrieve(payment.id).amount_paid == payment.amount_requested
     intent = payment.payment.payment_intent
     [back] = v1.invoice_payments.list(
         {"payment": {"type": "payment_intent", "payment_intent": intent}, "expand": ["data.invoice"]}
     ).data
-    assert back.invoice.id == paid(v1).id
+    assert back.invoice.id == paid_invoice(v1).id
 
 
 def test_bills_are_searched_by_number_and_total(v1) -> None:
-    bill = billed(v1, amount=77_700)
+    bill = create_invoice(v1, amount=77_700)
 
     assert [one.id for one in v1.invoices.search({"query": f"number:'{bill.number}' AND total>1000"}).data] == [bill.id]
     assert [one.id for one in v1.invoices.search({"query": "total>=77700"}).data] == [bill.id]
@@ -199,7 +199,7 @@ def test_bills_are_searched_by_number_and_total(v1) -> None:
 
 
 def test_a_preview_keeps_nothing(v1, account) -> None:
-    subscription = v1.subscriptions.list({"customer": named(v1, "Corvane GmbH").id}).data[0]
+    subscription = v1.subscriptions.list({"customer": find_customer(v1, "Corvane GmbH").id}).data[0]
     revision = account.world.revision
 
     seen = v1.invoices.create_preview({"customer": subscription.customer, "subscription": subscription.id})
@@ -214,12 +214,12 @@ def test_a_preview_keeps_nothing(v1, account) -> None:
     assert new.total == 10_000
     assert account.world.revision == revision
     with pytest.raises(stripe.InvalidRequestError) as refused:
-        v1.invoices.create_preview({"customer": named(v1, "Nordvik Shipping").id})
+        v1.invoices.create_preview({"customer": find_customer(v1, "Nordvik Shipping").id})
     assert refused.value.code == "invoice_upcoming_none"
 
 
 def test_a_credit_note_lowers_an_open_bill_and_can_be_taken_back(v1) -> None:
-    bill = billed(v1)
+    bill = create_invoice(v1)
 
     note = v1.credit_notes.create({"invoice": bill.id, "amount": 2000, "reason": "order_change", "memo": "less work"})
     lower = v1.invoices.retrieve(bill.id)
@@ -235,7 +235,7 @@ def test_a_credit_note_lowers_an_open_bill_and_can_be_taken_back(v1) -> None:
 
 
 def test_a_credit_note_on_a_paid_bill_refunds_a_line(v1) -> None:
-    bill = paid(v1)
+    bill = paid_invoice(v1)
     [line] = bill.lines.data
     asked = {
         "invoice": bill.id,
@@ -259,7 +259,7 @@ def test_a_credit_note_on_a_paid_bill_refunds_a_line(v1) -> None:
 
 
 def test_a_credit_note_can_go_to_the_balance_or_name_a_refund(v1) -> None:
-    bill = paid(v1)
+    bill = paid_invoice(v1)
     refund = v1.refunds.create({"charge": charge_of(v1, bill).id, "amount": 1000})
 
     linked = v1.credit_notes.create(

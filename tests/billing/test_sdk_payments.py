@@ -10,12 +10,12 @@ from services.billing.tables import charges as charge_rows
 from tests.billing.company import DAY
 
 
-def named(v1, name: str):
+def find_customer(v1, name: str):
     return next(one for one in v1.customers.list({"limit": 100}).data if one.name == name)
 
 
 def charge_of(v1, name: str = "Casa Lumen"):
-    return v1.charges.list({"customer": named(v1, name).id}).data[0]
+    return v1.charges.list({"customer": find_customer(v1, name).id}).data[0]
 
 
 def test_a_charge_is_read_with_what_belongs_to_it(v1) -> None:
@@ -100,7 +100,7 @@ def test_a_refund_of_a_transfer_waits_for_bank_details_and_can_be_called_back(v1
 
 
 def test_a_payment_is_created_confirmed_and_cancelled(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     method = casa.invoice_settings.default_payment_method
 
     at_once = v1.payment_intents.create(
@@ -133,7 +133,7 @@ def test_a_payment_is_created_confirmed_and_cancelled(v1) -> None:
 
 
 def test_a_stale_card_is_refused_as_expired(v1, account) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
     card = {"number": "4539578763621486", "exp_month": 3, "exp_year": 2026}
     method = v1.payment_methods.create({"type": "card", "card": card})
     v1.payment_methods.attach(method.id, {"customer": casa.id})
@@ -158,14 +158,14 @@ def test_numbers_published_for_trying_out_are_honoured_by_no_bank(v1) -> None:
     assert refused.value.error.decline_code == "live_mode_test_card"
 
 
-def disputed(account, v1, outcome: str = "won"):
-    charge = records.known(account.world, charge_rows, charge_of(v1).id)
+def open_dispute(account, v1, outcome: str = "won"):
+    charge = records.must_exist(account.world, charge_rows, charge_of(v1).id)
     due_by = account.world.clock.now_ms() // 1000 + 14 * DAY
-    return disputes.raise_dispute(account.world, charge, "duplicate", outcome, due_by)["id"]
+    return disputes.open_dispute(account.world, charge, "duplicate", outcome, due_by)["id"]
 
 
 def test_a_dispute_is_answered_and_decided_by_the_bank(v1, account) -> None:
-    key = disputed(account, v1)
+    key = open_dispute(account, v1)
 
     staged = v1.disputes.update(key, {"evidence": {"customer_name": "Inês"}, "submit": False})
     sent = v1.disputes.update(key, {"evidence": {"uncategorized_text": "Used daily"}})
@@ -186,7 +186,7 @@ def test_a_dispute_is_answered_and_decided_by_the_bank(v1, account) -> None:
 
 
 def test_a_disputed_charge_is_not_refunded_and_can_be_given_up(v1, account) -> None:
-    key = disputed(account, v1)
+    key = open_dispute(account, v1)
 
     with pytest.raises(stripe.InvalidRequestError) as refused:
         v1.refunds.create({"charge": charge_of(v1).id})
@@ -197,7 +197,7 @@ def test_a_disputed_charge_is_not_refunded_and_can_be_given_up(v1, account) -> N
 
 
 def test_an_unanswered_dispute_is_lost(v1, account) -> None:
-    key = disputed(account, v1)
+    key = open_dispute(account, v1)
 
     account.wait(15)
 
@@ -207,16 +207,24 @@ def test_an_unanswered_dispute_is_lost(v1, account) -> None:
 def test_events_are_listed_by_kind_and_pattern(v1) -> None:
     refund = v1.refunds.create({"charge": charge_of(v1).id, "amount": 100})
 
-    [told] = v1.events.list({"type": "refund.created"}).data
+    [created] = v1.events.list({"type": "refund.created"}).data
     both = v1.events.list({"types": ["charge.refunded", "refund.created"]})
     pattern = v1.events.list({"type": "charge.*", "limit": 1})
 
-    assert isinstance(told, stripe.Event)
-    assert told.data.object.id == refund.id
-    assert told.request.id == refund.last_response.request_id
-    assert {one.type for one in both.data} == {"charge.refunded", "refund.created"}
+    assert isinstance(created, stripe.Event)
+    assert created.data.object.id == refund.id
+    assert created.request.id == refund.last_response.request_id
+    assert {event.type for event in both.data} == {"charge.refunded", "refund.created"}
     assert pattern.data[0].type == "charge.refunded"
-    assert v1.events.retrieve(told.id).type == "refund.created"
+    assert v1.events.retrieve(created.id).type == "refund.created"
+
+
+def test_what_an_event_holds_cannot_be_expanded(v1) -> None:
+    v1.refunds.create({"charge": charge_of(v1).id, "amount": 100})
+    [event] = v1.events.list({"limit": 1}).data
+
+    with pytest.raises(stripe.InvalidRequestError, match="cannot be expanded"):
+        v1.events.retrieve(event.id, {"expand": ["data.customer"]})
 
 
 def test_the_balance_tells_every_movement(v1) -> None:

@@ -6,7 +6,7 @@ import stripe
 from tests.billing.company import DAY
 
 
-def named(v1, name: str):
+def find_customer(v1, name: str):
     return next(one for one in v1.customers.list({"limit": 100}).data if one.name == name)
 
 
@@ -14,12 +14,12 @@ def price(v1, key: str) -> str:
     return v1.prices.list({"lookup_keys": [key]}).data[0].id
 
 
-def of(v1, name: str):
-    return v1.subscriptions.list({"customer": named(v1, name).id}).data[0]
+def subscription_of(v1, name: str):
+    return v1.subscriptions.list({"customer": find_customer(v1, name).id}).data[0]
 
 
 def test_a_subscription_begins_paid(v1) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
 
     made = v1.subscriptions.create(
         {
@@ -38,7 +38,7 @@ def test_a_subscription_begins_paid(v1) -> None:
 
 
 def test_a_card_that_refuses_leaves_it_incomplete_until_it_is_paid(v1, account) -> None:
-    nordvik = named(v1, "Nordvik Shipping")
+    nordvik = find_customer(v1, "Nordvik Shipping")
     items = [{"price": price(v1, "starter_month")}]
 
     with pytest.raises(stripe.CardError) as refused:
@@ -58,7 +58,7 @@ def test_a_card_that_refuses_leaves_it_incomplete_until_it_is_paid(v1, account) 
 
 
 def test_an_incomplete_subscription_expires_after_a_day(v1, account) -> None:
-    nordvik = named(v1, "Nordvik Shipping")
+    nordvik = find_customer(v1, "Nordvik Shipping")
     made = v1.subscriptions.create(
         {
             "customer": nordvik.id,
@@ -77,7 +77,7 @@ def test_an_incomplete_subscription_expires_after_a_day(v1, account) -> None:
 
 
 def test_a_change_of_plan_at_half_time_is_prorated_to_the_second(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     item = mine["items"].data[0]
     half = (item.current_period_start + item.current_period_end) // 2
 
@@ -101,7 +101,7 @@ def test_a_change_of_plan_at_half_time_is_prorated_to_the_second(v1, account) ->
 
 
 def test_prorations_wait_for_the_next_bill_and_the_preview_knows(v1, account) -> None:
-    mine = of(v1, "Hollis & Pine")
+    mine = subscription_of(v1, "Hollis & Pine")
     item = mine["items"].data[0]
     half = (item.current_period_start + item.current_period_end) // 2
     change = {"items": [{"id": item.id, "quantity": 4}], "proration_date": half}
@@ -121,7 +121,7 @@ def test_prorations_wait_for_the_next_bill_and_the_preview_knows(v1, account) ->
 
 
 def test_a_downgrade_becomes_credit_and_not_cash(v1) -> None:
-    mine = of(v1, "Kilbride Foods")
+    mine = subscription_of(v1, "Kilbride Foods")
     item = mine["items"].data[0]
     half = (item.current_period_start + item.current_period_end) // 2
 
@@ -135,7 +135,7 @@ def test_a_downgrade_becomes_credit_and_not_cash(v1) -> None:
 
 
 def test_another_interval_starts_a_new_period_and_is_billed_at_once(v1) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     item = mine["items"].data[0]
 
     changed = v1.subscriptions.update(
@@ -149,7 +149,7 @@ def test_another_interval_starts_a_new_period_and_is_billed_at_once(v1) -> None:
 
 
 def test_items_are_added_without_an_id_and_dropped_with_one(v1) -> None:
-    mine = of(v1, "Casa Lumen")
+    mine = subscription_of(v1, "Casa Lumen")
     old = mine["items"].data[0]
 
     both = v1.subscriptions.update(
@@ -166,7 +166,7 @@ def test_items_are_added_without_an_id_and_dropped_with_one(v1) -> None:
 
 
 def test_it_can_end_with_its_period_and_change_its_mind(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
 
     leaving = v1.subscriptions.update(
         mine.id,
@@ -185,7 +185,7 @@ def test_it_can_end_with_its_period_and_change_its_mind(v1, account) -> None:
 
 
 def test_it_can_end_at_once_and_only_once(v1) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
 
     ended = v1.subscriptions.cancel(mine.id, {"cancellation_details": {"comment": "dup"}})
 
@@ -198,7 +198,7 @@ def test_it_can_end_at_once_and_only_once(v1) -> None:
 
 
 def test_an_end_with_proration_leaves_credit(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     account.wait(10)
 
     v1.subscriptions.cancel(mine.id, {"invoice_now": True, "prorate": True})
@@ -207,7 +207,7 @@ def test_an_end_with_proration_leaves_credit(v1, account) -> None:
 
 
 def test_collection_is_paused_until_its_day(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     resumes = account.world.clock.now_ms() // 1000 + 45 * DAY
 
     paused = v1.subscriptions.update(mine.id, {"pause_collection": {"behavior": "void", "resumes_at": resumes}})
@@ -223,7 +223,7 @@ def test_collection_is_paused_until_its_day(v1, account) -> None:
 
 
 def test_a_paused_subscription_writes_no_bills_and_resumes(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     with pytest.raises(stripe.InvalidRequestError, match="paused"):
         v1.subscriptions.resume(mine.id, {"billing_cycle_anchor": {"type": "now"}})
 
@@ -237,7 +237,7 @@ def test_a_paused_subscription_writes_no_bills_and_resumes(v1, account) -> None:
 
 
 def test_a_trial_is_free_and_then_billed(v1, account) -> None:
-    casa = named(v1, "Casa Lumen")
+    casa = find_customer(v1, "Casa Lumen")
 
     made = v1.subscriptions.create(
         {
@@ -258,7 +258,7 @@ def test_a_trial_is_free_and_then_billed(v1, account) -> None:
 
 
 def test_discounts_are_replaced_cleared_and_used_up(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     v1.coupons.create({"id": "ONCE", "percent_off": 50, "duration": "once"})
     v1.coupons.create(
         {"id": "TWO", "amount_off": 300, "currency": "eur", "duration": "repeating", "duration_in_months": 2}
@@ -285,9 +285,9 @@ def test_discounts_are_replaced_cleared_and_used_up(v1, account) -> None:
 
 
 def test_subscriptions_are_listed_by_state_and_searched(v1) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     v1.subscriptions.update(mine.id, {"metadata": {"team": "ops"}})
-    v1.subscriptions.cancel(of(v1, "Casa Lumen").id)
+    v1.subscriptions.cancel(subscription_of(v1, "Casa Lumen").id)
 
     assert len(v1.subscriptions.list().data) == 3
     assert len(v1.subscriptions.list({"status": "all"}).data) == 4
@@ -299,7 +299,7 @@ def test_subscriptions_are_listed_by_state_and_searched(v1) -> None:
 
 
 def test_a_schedule_changes_the_plan_when_its_phase_begins(v1, account) -> None:
-    mine = of(v1, "Corvane GmbH")
+    mine = subscription_of(v1, "Corvane GmbH")
     made = v1.subscription_schedules.create({"from_subscription": mine.id})
     first = made.phases[0]
     starter, team = price(v1, "starter_month"), price(v1, "team_month")
@@ -327,7 +327,7 @@ def test_a_schedule_changes_the_plan_when_its_phase_begins(v1, account) -> None:
 
 
 def test_a_schedule_is_released_or_cancelled_by_hand(v1) -> None:
-    one, two = of(v1, "Corvane GmbH"), of(v1, "Casa Lumen")
+    one, two = subscription_of(v1, "Corvane GmbH"), subscription_of(v1, "Casa Lumen")
 
     released = v1.subscription_schedules.release(v1.subscription_schedules.create({"from_subscription": one.id}).id)
     cancelled = v1.subscription_schedules.cancel(v1.subscription_schedules.create({"from_subscription": two.id}).id)

@@ -3,7 +3,8 @@
 import pytest
 
 from services.billing.errors import InvalidRequest
-from services.billing.operations import customers, listing, searching
+from services.billing.operations import customers, records
+from services.billing.operations.search import search as run_search
 from services.billing.tables import charges
 from services.billing.tables import customers as customer_rows
 from services.billing.tables import invoices as invoice_rows
@@ -11,7 +12,7 @@ from services.kernel.world import World
 
 
 def found(world: World, query: str, table=customer_rows) -> list[str]:
-    return [body.get("name") or body["id"] for body in searching.search(world, table, query, 100, None).bodies]
+    return [body.get("name") or body["id"] for body in run_search(world, table, query, 100, None).bodies]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def found(world: World, query: str, table=customer_rows) -> list[str]:
     ],
 )
 def test_a_query_finds_what_it_says(world: World, query: str, names: list[str] | None) -> None:
-    everyone = {one["name"]: one["id"] for one in listing.every(world, customer_rows, listing.Where())}
+    everyone = {one["name"]: one["id"] for one in records.select(world, customer_rows)}
     customers.update(world, everyone["Casa Lumen"], {"metadata": {"tier": "gold"}})
     customers.update(world, everyone["Hollis & Pine"], {"phone": "+44 113 496 0000"})
 
@@ -67,7 +68,7 @@ def test_numbers_and_flags_are_compared_as_such(world: World) -> None:
 def test_pages_follow_each_other_to_the_end(world: World) -> None:
     page, names = None, []
     for _ in range(10):
-        got = searching.search(world, customer_rows, "created>0", 2, page)
+        got = run_search(world, customer_rows, "created>0", 2, page)
         names += [body["name"] for body in got.bodies]
         page = got.next_page
         if not got.has_more:
@@ -76,12 +77,12 @@ def test_pages_follow_each_other_to_the_end(world: World) -> None:
     assert len(names) == len(set(names)) == 5
     assert page is None
     with pytest.raises(InvalidRequest):
-        searching.search(world, customer_rows, "created>0", 2, "nonsense")
+        run_search(world, customer_rows, "created>0", 2, "nonsense")
 
 
 def test_a_lagging_index_has_not_seen_the_last_requests(world: World) -> None:
     world.search_lag = 1
-    casa = next(one for one in listing.every(world, customer_rows, listing.Where()) if one["name"] == "Casa Lumen")
+    casa = next(one for one in records.select(world, customer_rows) if one["name"] == "Casa Lumen")
     world.actor = "agent"
     world.begin()
     customers.update(world, casa["id"], {"name": "Renamed"})

@@ -1,11 +1,11 @@
-"""The trainer's client against the stack as its users run it."""
+"""Fixtures of the client's tests: a real stack, and a faulty server."""
 
 from collections.abc import Iterator
 
 import pytest
 from dayshift.connection import Address, Connection
 
-from tests.client.bad_house import BadHouse
+from tests.client.faulty_server import FaultyServer
 from tests.control.stack import TOKEN, Stack
 
 
@@ -19,10 +19,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 @pytest.fixture
 def address(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Address:
     """The stack's address, also where the client looks for it by itself."""
-    found = Address(f"http://127.0.0.1:{stack.base}", TOKEN)
-    monkeypatch.setenv("DAYSHIFT_CONTROL_URL", found.url)
-    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", found.token)
-    return found
+    address_of_stack = Address(f"http://127.0.0.1:{stack.base}", TOKEN)
+    monkeypatch.setenv("DAYSHIFT_CONTROL_URL", address_of_stack.url)
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", address_of_stack.token)
+    return address_of_stack
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def connection(address: Address) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def bad_house() -> Iterator[BadHouse]:
-    house = BadHouse()
-    house.start()
-    yield house
-    house.stop()
+def faulty_server() -> Iterator[FaultyServer]:
+    server = FaultyServer()
+    server.start()
+    yield server
+    server.stop()

@@ -1,4 +1,4 @@
-"""The dayshift command, as typed."""
+"""The dayshift command."""
 
 import asyncio
 import io
@@ -8,13 +8,13 @@ import dayshift
 import pytest
 from dayshift.cli import main
 from dayshift.connection import Address
-from dayshift.play import completions, describe, parse_line, play, prompt
+from dayshift.play import create_prompt, describe_operation, list_completions, parse_line, play
 from dayshift.recorder import SCORED
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from tests.client.tricks import correction, diligent
+from tests.client.policies import diligent, find_correction
 from tests.control.stack import PLAYGROUND, TASK, Stack
 
 pytestmark = pytest.mark.usefixtures("address")
@@ -37,31 +37,33 @@ def test_tasks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert TASK in capsys.readouterr().out
 
 
-def test_a_healthy_stack_has_nothing_to_complain_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_finds_no_problem_in_a_healthy_stack(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
 
-    said = capsys.readouterr().out
-    assert "✗" not in said
+    output = capsys.readouterr().out
+    assert "✗" not in output
     for what in ("control", "wire", "crm", "world standard", "clocks", "determinism"):
-        assert f"✓ {what}" in said
+        assert f"✓ {what}" in output
 
 
-def test_a_stack_that_is_not_there_comes_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_names_a_remedy_for_a_missing_stack(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--control-url", "http://127.0.0.1:1", "doctor"]) == 1
 
-    said = capsys.readouterr().out
-    assert "✗ control" in said
-    assert "→ start it" in said
+    output = capsys.readouterr().out
+    assert "✗ control" in output
+    assert "→ start it" in output
 
 
-def test_a_wrong_token_comes_with_a_remedy(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_remedy_for_a_wrong_token(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "not this one")
 
     assert main(["doctor"]) == 1
     assert "→ set DAYSHIFT_CONTROL_TOKEN" in capsys.readouterr().out
 
 
-def test_verify_proves_and_disproves(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_tells_identical_from_changed_recordings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(folder / SCORED)]) == 0
     assert "3 identical, 0 different" in capsys.readouterr().out
 
@@ -71,15 +73,15 @@ def test_verify_proves_and_disproves(folder: Path, capsys: pytest.CaptureFixture
     assert "differs" in capsys.readouterr().out
 
 
-def test_verifying_nothing_proves_nothing(folder: Path) -> None:
+def test_verifying_an_empty_selection_fails(folder: Path) -> None:
     assert main(["verify", str(folder / SCORED), "--episode", "no such"]) == 1
 
 
 def test_report_prints_and_writes_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(folder)]) == 0
 
-    said = capsys.readouterr().out
-    assert "3 episodes: 3 passed" in said
+    output = capsys.readouterr().out
+    assert "3 episodes: 3 passed" in output
     assert (folder / "report.html").read_text().startswith("<!doctype html>")
 
 
@@ -89,7 +91,7 @@ def test_exports_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -
         assert f"3 rows in {folder / form}" in capsys.readouterr().out
 
 
-def test_a_folder_that_is_not_there_is_a_message_not_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_folder_gives_a_message_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "no/such/folder"]) == 2
     assert "no/such/folder" in capsys.readouterr().err
 
@@ -97,18 +99,18 @@ def test_a_folder_that_is_not_there_is_a_message_not_a_traceback(capsys: pytest.
 def test_the_playground_is_rolled_back(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     assert PLAYGROUND
     with stack.playground() as client:
-        made = client.post("/crm/v3/objects/contacts", json={"properties": {"lastname": "Left behind"}}).json()["id"]
-        assert client.get(f"/crm/v3/objects/contacts/{made}").status_code == 200
+        created = client.post("/crm/v3/objects/contacts", json={"properties": {"lastname": "Left behind"}}).json()["id"]
+        assert client.get(f"/crm/v3/objects/contacts/{created}").status_code == 200
 
         assert main(["playground", "--reset"]) == 0
 
-        assert client.get(f"/crm/v3/objects/contacts/{made}").status_code == 404
+        assert client.get(f"/crm/v3/objects/contacts/{created}").status_code == 404
 
 
-def test_a_person_reads_calls_submits_and_is_judged(
+def test_a_person_can_read_call_submit_and_get_a_verdict(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = correction(dayshift.OpenRequest(task=TASK, seed=7))[0]
+    call = find_correction(dayshift.OpenRequest(task=TASK, seed=7))[0]
     phone = call.arguments["properties"]["phone"]
     typed = [
         "?",
@@ -122,20 +124,20 @@ def test_a_person_reads_calls_submits_and_is_judged(
 
     assert main(["play", "--task", TASK, "--seed", "7"]) == 0
 
-    said = capsys.readouterr().out
-    assert "did you mean" in said
-    assert "is not name=value" in said
-    assert "contactId: string, required, in path" in said
-    assert "passed: 1.0" in said
+    output = capsys.readouterr().out
+    assert "did you mean" in output
+    assert "is not name=value" in output
+    assert "contactId: string, required, in path" in output
+    assert "passed: 1.0" in output
 
 
-def test_leaving_early_is_allowed() -> None:
-    shown: list[str] = []
+def test_a_person_can_quit_early() -> None:
+    output: list[str] = []
     with dayshift.Episode.open(TASK, seed=1) as episode:
-        play(episode, lambda: "quit", shown.append)
+        play(episode, lambda: "quit", output.append)
 
         assert episode.verdict is None
-        assert episode.brief in shown[0]
+        assert episode.brief in output[0]
 
 
 def test_values_are_json_unless_the_schema_wants_text() -> None:
@@ -144,23 +146,23 @@ def test_values_are_json_unless_the_schema_wants_text() -> None:
 
         assert parse_line("crm.contacts.get contactId=17", offered).arguments == {"contactId": "17"}
         assert parse_line("crm.contacts.list limit=5", offered).arguments == {"limit": 5}
-        made = parse_line("crm.contacts.create properties.lastname='de Wit' properties.phone=12", offered)
-        assert made.arguments == {"properties": {"lastname": "de Wit", "phone": "12"}}
+        created = parse_line("crm.contacts.create properties.lastname='de Wit' properties.phone=12", offered)
+        assert created.arguments == {"properties": {"lastname": "de Wit", "phone": "12"}}
         whole = parse_line("""crm.contacts.create properties='{"lastname": "Iyer"}'""", offered)
         assert whole.arguments == {"properties": {"lastname": "Iyer"}}
-        with pytest.raises(dayshift.Misuse):
+        with pytest.raises(dayshift.UsageError):
             parse_line("crm.contacts.get contactId='unfinished", offered)
-        assert "PATCH" in describe(offered["crm.contacts.update"])
+        assert "PATCH" in describe_operation(offered["crm.contacts.update"])
 
 
 def test_completion_offers_operations_then_arguments() -> None:
     with dayshift.Episode.open(None) as episode:
-        first = [word for word, _ in completions(episode.operations, "contacts.up")]
-        then = completions(episode.operations, "crm.contacts.update contactId=1 pro")
+        first = [word for word, _ in list_completions(episode.operations, "contacts.up")]
+        then = list_completions(episode.operations, "crm.contacts.update contactId=1 pro")
 
         assert "crm.contacts.update" in first
         assert then == [("properties=", "pro")]
-        assert completions(episode.operations, "nothing here") == []
+        assert list_completions(episode.operations, "nothing here") == []
 
 
 def test_the_prompt_reads_what_is_typed_into_a_terminal() -> None:
@@ -171,10 +173,10 @@ def test_the_prompt_reads_what_is_typed_into_a_terminal() -> None:
     ):
         typed.send_text("crm.contacts.list limit=1\n")
 
-        assert prompt(episode.operations)() == "crm.contacts.list limit=1"
+        assert create_prompt(episode.operations)() == "crm.contacts.list limit=1"
 
 
-def test_a_watched_rollout_shows_a_bar_with_its_tally(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rollout_on_a_terminal_shows_a_progress_bar_with_counts(capsys: pytest.CaptureFixture[str]) -> None:
     async def watch() -> None:
         async for _ in dayshift.rollouts(diligent, list(dayshift.tasks(TASK, seeds=range(2))), progress=True):
             pass

@@ -1,4 +1,4 @@
-"""make demo, as a newcomer runs it."""
+"""`make demo`."""
 
 import os
 import re
@@ -13,34 +13,36 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(folder: Path, *arguments: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")}
-    done = subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")}
+    process = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=_ROOT,
-        env={**kept, "DAYSHIFT_VAR": str(folder)},
+        env={**environment, "DAYSHIFT_VAR": str(folder)},
         capture_output=True,
         text=True,
         check=False,
         timeout=500,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 @pytest.mark.slow
 def test_the_demo_shows_three_policies_writes_its_page_and_leaves_nothing_running(tmp_path: Path) -> None:
     run(tmp_path, "fixtures", "--var", str(tmp_path), "build", "small")
 
-    said = run(tmp_path, "services.demo", "--episodes", "1")
+    output = run(tmp_path, "services.demo", "--episodes", "1")
 
-    rows = [line.split() for line in said.splitlines() if re.match(r"(oracle|choose_at_random|do_nothing) +\S+/", line)]
+    rows = [
+        line.split() for line in output.splitlines() if re.match(r"(oracle|choose_at_random|do_nothing) +\S+/", line)
+    ]
     rewards = {policy: {row[6] for row in rows if row[0] == policy} for policy, *_ in rows}
     assert set(rewards) == {"oracle", "choose_at_random", "do_nothing"}
     assert rewards["oracle"] == {"+1.000"}
     assert rewards["do_nothing"] == {"+0.000"}
-    assert "environment failure rate 0.00%" in said
+    assert "environment failure rate 0.00%" in output
     assert (tmp_path / "demo" / "report.html").read_text().startswith("<!doctype html>")
-    assert str(tmp_path / "demo" / "report.html") in said
+    assert str(tmp_path / "demo" / "report.html") in output
     with socket.socket() as probe:
-        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", said)[0])
+        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", output)[0])
         assert probe.connect_ex(("127.0.0.1", port)) != 0

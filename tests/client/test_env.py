@@ -1,4 +1,4 @@
-"""The environment keeps Gymnasium's contract."""
+"""DayshiftEnv follows Gymnasium's contract."""
 
 import warnings
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import gymnasium
 import numpy as np
 import pytest
 from dayshift.connection import Address, Connection
-from dayshift.lots import draw_task, eligible
-from dayshift.spaces import UnicodeText, observation_space, shortened
+from dayshift.spaces import UnicodeText, observation_space, shorten
+from dayshift.task_sampling import list_eligible_tasks, sample_task
 from dayshift.wire import Budget, Families, Family, Split
 from gymnasium.utils.env_checker import check_env
 
-from tests.client.tricks import solution
+from tests.client.policies import solve
 from tests.control.stack import TASK
 
 pytestmark = pytest.mark.usefixtures("address")
@@ -35,14 +35,14 @@ def make(task: str | None = TASK, **options: Any) -> gymnasium.Env[Any, Any]:
     return _made[-1]
 
 
-def test_gymnasiums_own_checker_finds_nothing() -> None:
+def test_gymnasiums_checker_accepts_the_environment() -> None:
     env = make(render_mode="ansi")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env.unwrapped)
 
 
-def test_the_same_seed_and_calls_give_the_same_everything() -> None:
+def test_the_same_seed_and_calls_give_the_same_results() -> None:
     env = make()
 
     def played() -> list[Any]:
@@ -56,10 +56,10 @@ def test_the_same_seed_and_calls_give_the_same_everything() -> None:
     assert make().reset(seed=12)[0]["brief"] != first[0][0]["brief"]
 
 
-def test_a_solved_task_pays_exactly_what_the_verdict_says() -> None:
+def test_the_reward_of_a_solved_task_is_exactly_the_verdicts() -> None:
     env = make()
     env.reset(seed=3)
-    rewards = [env.step(call)[1] for call in solution(env.unwrapped)]
+    rewards = [env.step(call)[1] for call in solve(env.unwrapped)]
 
     observation, reward, terminated, truncated, info = env.step(dayshift.call("submit"))
 
@@ -69,10 +69,10 @@ def test_a_solved_task_pays_exactly_what_the_verdict_says() -> None:
     assert observation in env.observation_space
 
 
-def test_a_stray_change_costs_what_the_verdict_says_to_the_last_bit() -> None:
+def test_the_reward_after_a_stray_change_is_exactly_the_verdicts() -> None:
     env = make()
     env.reset(seed=3)
-    for call in solution(env.unwrapped):
+    for call in solve(env.unwrapped):
         env.step(call)
     env.step(dayshift.call("crm.contacts.create", properties={"lastname": "Nobody asked"}))
 
@@ -96,7 +96,7 @@ def test_the_budget_ends_the_episode_with_a_verdict() -> None:
     assert info["quarantined"] is None
 
 
-def test_a_call_by_name_and_by_place_in_the_space_are_the_same() -> None:
+def test_a_call_by_name_and_a_call_by_index_are_the_same() -> None:
     env = make()
     call = dayshift.call("crm.contacts.get", contactId="101")
     encoded = env.unwrapped.encode(call)  # type: ignore[attr-defined]
@@ -123,7 +123,7 @@ def test_a_call_by_name_and_by_place_in_the_space_are_the_same() -> None:
         None,
     ],
 )
-def test_a_call_that_cannot_be_written_is_an_answer_and_costs_a_step(action: object) -> None:
+def test_a_malformed_call_gets_an_answer_and_costs_a_step(action: object) -> None:
     env = make()
     before, _ = env.reset(seed=5)
     after, reward, terminated, truncated, info = env.step(action)
@@ -134,7 +134,7 @@ def test_a_call_that_cannot_be_written_is_an_answer_and_costs_a_step(action: obj
     assert int(after["steps_left"]) == int(before["steps_left"]) - 1
 
 
-def test_whatever_alphabet_an_answer_is_in_it_lies_inside_the_space() -> None:
+def test_answers_in_any_alphabet_are_members_of_the_space() -> None:
     env = make()
     env.reset(seed=5)
     name = "Žofie 結衣 Ελένη שרה 😀 \u0000"
@@ -143,8 +143,8 @@ def test_whatever_alphabet_an_answer_is_in_it_lies_inside_the_space() -> None:
     assert observation in env.observation_space
 
 
-def test_a_long_answer_is_cut_and_says_so() -> None:
-    env = make(longest_body=300)
+def test_a_long_answer_is_cut_and_info_marks_it() -> None:
+    env = make(max_body_chars=300)
     env.reset(seed=5)
 
     observation, *_, info = env.step(dayshift.call("crm.contacts.list", limit=50))
@@ -158,12 +158,12 @@ def test_a_long_answer_is_cut_and_says_so() -> None:
 def test_shortening_accounts_for_every_character() -> None:
     text = "x" * 1000
 
-    cut = shortened(text, 100)
+    cut = shorten(text, 100)
 
-    kept = cut.count("x")
+    length = cut.count("x")
     assert len(cut) <= 100
-    assert f"{1000 - kept} more" in cut
-    assert shortened(text, 1000) == text
+    assert f"{1000 - length} more" in cut
+    assert shorten(text, 1000) == text
 
 
 def test_the_text_space_takes_any_text_up_to_its_length() -> None:
@@ -196,12 +196,12 @@ def test_samples_are_calls_inside_the_space_that_products_understand() -> None:
 def seed_that_draws(task: str, split: Split) -> int:
     """The first seed to which this family falls: other families may need more than this small world holds."""
     with Connection() as connection:
-        drawable = eligible(connection.run(connection.address.control.families()), ("crm",), split)
-    return next(seed for seed in range(10_000) if draw_task(drawable, seed) == task)
+        drawable = list_eligible_tasks(connection.run(connection.address.control.families()), ("crm",), split)
+    return next(seed for seed in range(10_000) if sample_task(drawable, seed) == task)
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
-def test_without_a_task_one_of_the_split_is_drawn_by_the_seed(split: Split) -> None:
+def test_without_a_task_the_seed_samples_a_family_of_the_split(split: Split) -> None:
     env = make(task=None, split=split)
     seed = seed_that_draws(TASK, split)
 
@@ -210,14 +210,14 @@ def test_without_a_task_one_of_the_split_is_drawn_by_the_seed(split: Split) -> N
     assert [(info["task"], info["split"]) for info in drawn] == [(TASK, split)] * 2
 
 
-def test_a_split_chosen_for_one_reset_draws_from_its_own_families() -> None:
+def test_a_split_in_the_options_of_reset_samples_from_its_own_families() -> None:
     env = make(task=None)
     for split in ("train", "test", "train"):
         _, info = env.reset(seed=seed_that_draws(TASK, split), options={"split": split})
         assert (info["task"], info["split"]) == (TASK, split)
 
 
-def test_every_family_is_drawn_and_only_those_that_the_products_can_serve() -> None:
+def test_sampling_reaches_every_family_that_the_products_can_serve_and_no_other() -> None:
     def family(name: str, *products: str, split: Split = "train") -> Family:
         budget = Budget(steps=1, hours=0)
         return Family(id=name, products=list(products), split=[split], title="", instances=1, budget=budget)
@@ -225,12 +225,12 @@ def test_every_family_is_drawn_and_only_those_that_the_products_can_serve() -> N
     offered = Families(
         families=[family("b", "crm"), family("a", "crm"), family("c", "crm", "desk"), family("d", "crm", split="test")]
     )
-    alone, together = eligible(offered, ("crm",), "train"), eligible(offered, (), "train")
+    alone, together = list_eligible_tasks(offered, ("crm",), "train"), list_eligible_tasks(offered, (), "train")
 
     assert (alone, together) == (["a", "b"], ["a", "b", "c"])
-    assert {draw_task(together, seed) for seed in range(50)} == {"a", "b", "c"}
-    with pytest.raises(dayshift.Misuse, match="no task of the validation split"):
-        eligible(offered, (), "validation")
+    assert {sample_task(together, seed) for seed in range(50)} == {"a", "b", "c"}
+    with pytest.raises(dayshift.UsageError, match="no task of the validation split"):
+        list_eligible_tasks(offered, (), "validation")
 
 
 def test_options_choose_the_split_of_one_reset() -> None:
@@ -240,7 +240,7 @@ def test_options_choose_the_split_of_one_reset() -> None:
     assert env.reset(seed=1)[1]["split"] == "train"
 
 
-def test_resets_without_a_seed_go_on_from_the_last_one() -> None:
+def test_resets_without_a_seed_continue_from_the_last_seed() -> None:
     env = make()
     runs = []
     for _ in range(2):
@@ -251,21 +251,21 @@ def test_resets_without_a_seed_go_on_from_the_last_one() -> None:
     assert len(set(runs[0])) == 3
 
 
-def test_rendering_shows_the_brief_the_exchange_and_the_verdict() -> None:
+def test_rendering_shows_the_brief_the_step_and_the_verdict() -> None:
     env = make(render_mode="ansi")
     observation, _ = env.reset(seed=3)
     opening = env.render()
     env.step(dayshift.call("crm.contacts.list", limit=1))
-    exchange = env.render()
+    step = env.render()
     env.step(dayshift.call("submit"))
     verdict = env.render()
 
     assert observation["brief"] in str(opening)
-    assert "GET /crm/v3/objects/contacts?limit=1 → 200" in str(exchange)
+    assert "GET /crm/v3/objects/contacts?limit=1 → 200" in str(step)
     assert "failed: 0.0" in str(verdict)
 
 
-def test_stepping_before_a_reset_or_after_the_end_is_told_so() -> None:
+def test_a_step_before_a_reset_or_after_the_end_raises() -> None:
     env = make().unwrapped
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(dayshift.call("submit"))
@@ -282,7 +282,7 @@ def test_an_unknown_task_is_the_callers_mistake(address: Address) -> None:
         env.reset(seed=1)
 
 
-def test_the_operations_of_an_environment_are_ready_as_tools() -> None:
+def test_the_operations_of_an_environment_are_tool_definitions() -> None:
     env = make()
 
     names = [tool["name"] for tool in env.unwrapped.operations.anthropic_tools()]  # type: ignore[attr-defined]
@@ -297,7 +297,7 @@ def test_the_operations_of_an_environment_are_ready_as_tools() -> None:
 def test_gymnasiums_own_wrappers_and_vectors_work_around_it() -> None:
     counted = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(make(), 3))
     counted.reset(seed=3)
-    for call in solution(counted.unwrapped):
+    for call in solve(counted.unwrapped):
         counted.step(call)
     *_, info = counted.step(dayshift.call("submit"))
     many = gymnasium.make_vec("dayshift/Crm-v0", num_envs=2, vectorization_mode="sync", task=TASK)
@@ -309,7 +309,7 @@ def test_gymnasiums_own_wrappers_and_vectors_work_around_it() -> None:
     many.close()
 
 
-def test_a_stack_that_is_not_there_is_told_at_once_and_leaves_nothing_open() -> None:
+def test_a_missing_stack_raises_at_once_and_leaves_no_connection_open() -> None:
     with pytest.raises(dayshift.Unreachable, match="is the stack running"):
         make(control_url="http://127.0.0.1:1")
     with pytest.raises(dayshift.Unreachable):

@@ -1,4 +1,4 @@
-"""The menu: concrete calls to choose from, described by what the agent can read."""
+"""The menu: candidate calls with features of what the agent has read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,23 +7,23 @@ import dayshift
 import gymnasium
 import numpy as np
 import pytest
+from dayshift.call_features import FEATURES
 from dayshift.calls import SUBMIT
 from dayshift.errors import NoMenu
-from dayshift.features import FEATURES
 
-from tests.client.bad_house import BadHouse
-from tests.client.tricks import correction
+from tests.client.faulty_server import FaultyServer
+from tests.client.policies import find_correction
 from tests.control.stack import TASK
 
 
 @pytest.fixture
 def menu(address: Any) -> Iterator[dayshift.Menu]:
-    made = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=TASK))
-    yield made
-    made.close()
+    menu_env = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=TASK))
+    yield menu_env
+    menu_env.close()
 
 
-def test_each_step_offers_calls_and_the_end(menu: dayshift.Menu) -> None:
+def test_each_step_offers_calls_and_submit(menu: dayshift.Menu) -> None:
     observation, _ = menu.reset(seed=1)
 
     assert observation in menu.observation_space
@@ -35,7 +35,7 @@ def test_each_step_offers_calls_and_the_end(menu: dayshift.Menu) -> None:
 
 def test_choosing_the_right_calls_earns_the_whole_reward(menu: dayshift.Menu) -> None:
     menu.reset(seed=3)
-    right = str(correction(dayshift.OpenRequest(task=TASK, seed=3))[0])
+    right = str(find_correction(dayshift.OpenRequest(task=TASK, seed=3))[0])
 
     menu.step([str(call) for call in menu.calls].index(right))
     observation, reward, terminated, _, _ = menu.step([call.operation for call in menu.calls].index(SUBMIT))
@@ -44,11 +44,11 @@ def test_choosing_the_right_calls_earns_the_whole_reward(menu: dayshift.Menu) ->
     assert observation in menu.observation_space
 
 
-def test_the_good_call_stands_anywhere(menu: dayshift.Menu) -> None:
+def test_the_good_call_can_have_any_index(menu: dayshift.Menu) -> None:
     places = set()
     for seed in range(12):
         menu.reset(seed=seed)
-        right = str(correction(dayshift.OpenRequest(task=TASK, seed=seed))[0])
+        right = str(find_correction(dayshift.OpenRequest(task=TASK, seed=seed))[0])
         places.add([str(call) for call in menu.calls].index(right))
 
     assert len(places) >= 5
@@ -67,7 +67,7 @@ def test_the_same_seed_offers_the_same_in_the_same_order(menu: dayshift.Menu) ->
 
 def test_reading_a_record_is_reflected_in_the_features(menu: dayshift.Menu) -> None:
     menu.reset(seed=3)
-    target = correction(dayshift.OpenRequest(task=TASK, seed=3))[0].arguments["contactId"]
+    target = find_correction(dayshift.OpenRequest(task=TASK, seed=3))[0].arguments["contactId"]
     read = next(
         place for place, call in enumerate(menu.calls) if call == dayshift.call("crm.contacts.get", contactId=target)
     )
@@ -82,7 +82,7 @@ def test_reading_a_record_is_reflected_in_the_features(menu: dayshift.Menu) -> N
     assert all(value == 0.0 for contact, value in about.items() if contact != target)
 
 
-def test_an_empty_place_on_the_menu_is_a_wasted_step(address: Any) -> None:
+def test_choosing_an_empty_row_wastes_a_step(address: Any) -> None:
     menu = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=TASK), k=30)
     observation, _ = menu.reset(seed=1)
     empty = int(np.flatnonzero(observation["offered"] == 0)[0])
@@ -102,9 +102,9 @@ def test_a_short_menu_still_ends_with_submit(address: Any) -> None:
     menu.close()
 
 
-def test_a_task_without_a_menu_says_so(bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_without_a_menu_raises(faulty_server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "any")
-    menu = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task="crm/any", control_url=bad_house.address.url))
+    menu = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task="crm/any", control_url=faulty_server.address.url))
 
     with pytest.raises(NoMenu):
         menu.reset(seed=1)

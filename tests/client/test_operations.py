@@ -1,4 +1,4 @@
-"""The catalogue is read from the products, and every call it offers can be written."""
+"""The catalogue comes from the products' documents, and every call of it can be encoded."""
 
 import json
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import dayshift
 import numpy as np
 import pytest
-from dayshift.encoding import write
+from dayshift.argument_sampling import sample_arguments
 from dayshift.openapi import credential_headers, read_operations
-from dayshift.operations import BodyForm, Catalogue
-from dayshift.sampling import sample_arguments
+from dayshift.operations import BodyEncoding, Catalogue
+from dayshift.request_encoding import encode_request
 
 from services.kernel import catalog
 from services.kernel.app import create_api
@@ -108,7 +108,7 @@ def test_tool_definitions_are_what_model_providers_accept(crm: Catalogue) -> Non
     assert crm.by_tool_name("crm_contacts_get") is crm["crm.contacts.get"]
 
 
-def test_schemas_carry_all_that_they_refer_to(crm: Catalogue, forms: Catalogue) -> None:
+def test_schemas_contain_every_component_that_they_refer_to(crm: Catalogue, forms: Catalogue) -> None:
     for operation in (*crm.values(), *forms.values()):
         text = json.dumps(operation.schema)
         assert "#/components/" not in text
@@ -118,31 +118,31 @@ def test_schemas_carry_all_that_they_refer_to(crm: Catalogue, forms: Catalogue) 
     assert set(forms["pay.batch"].schema["$defs"]) == {"A", "B"}
 
 
-def test_every_sampled_call_can_be_written(crm: Catalogue, forms: Catalogue) -> None:
+def test_every_sampled_call_can_be_encoded(crm: Catalogue, forms: Catalogue) -> None:
     chance = np.random.default_rng(5)
     for operation in (*crm.values(), *forms.values()):
         for _ in range(20):
             arguments = sample_arguments(operation.schema, chance)
             if not operation.belongs_to_harness:
-                assert write(operation, arguments).target.startswith("/")
+                assert encode_request(operation, arguments).target.startswith("/")
             assert set(operation.schema["required"]) <= set(arguments)
 
 
-def test_path_query_and_body_find_their_places(crm: Catalogue) -> None:
-    update = write(crm["crm.contacts.update"], {"contactId": "a/b c", "properties": {"phone": "☎"}})
-    listed = write(
+def test_arguments_are_encoded_into_path_query_and_body(crm: Catalogue) -> None:
+    update = encode_request(crm["crm.contacts.update"], {"contactId": "a/b c", "properties": {"phone": "☎"}})
+    listing = encode_request(
         crm["crm.contacts.list"],
-        {"limit": 3, "archived": None} if "archived" in crm["crm.contacts.list"].by_name else {"limit": 3},
+        {"limit": 3, "archived": None} if "archived" in crm["crm.contacts.list"].arguments_by_name else {"limit": 3},
     )
 
     assert update.target == "/crm/v3/objects/contacts/a%2Fb%20c"
     assert json.loads(update.content) == {"properties": {"phone": "☎"}}
-    assert listed.target.endswith("?limit=3")
-    assert listed.content == b""
+    assert listing.target.endswith("?limit=3")
+    assert listing.content == b""
 
 
-def test_forms_use_brackets_lists_repeat_and_headers_travel(forms: Catalogue) -> None:
-    written = write(
+def test_forms_use_brackets_lists_repeat_and_headers_are_sent(forms: Catalogue) -> None:
+    written = encode_request(
         forms["pay.charges.update"],
         {
             "id": "ch_1",
@@ -157,18 +157,18 @@ def test_forms_use_brackets_lists_repeat_and_headers_travel(forms: Catalogue) ->
     assert written.target == "/v1/charges/ch_1?expand=a&expand=b"
     assert written.content == b"metadata%5Bk%5D=v+w&items%5B0%5D%5Bq%5D=2&live=true"
     assert written.headers["x-account"] == "acct"
-    assert "Idempotency-Key" not in forms["pay.charges.update"].by_name
+    assert "Idempotency-Key" not in forms["pay.charges.update"].arguments_by_name
 
 
-def test_a_body_that_is_no_plain_object_is_one_argument(forms: Catalogue) -> None:
-    assert forms["pay.batch"].body is BodyForm.WHOLE_JSON
-    assert write(forms["pay.batch"], {"body": [{"b": {}}]}).content == b'[{"b":{}}]'
-    assert json.loads(write(forms["pay.clash"], {"id": "7", "body": {"id": 8}}).content) == {"id": 8}
+def test_a_body_that_is_not_a_plain_object_is_one_argument(forms: Catalogue) -> None:
+    assert forms["pay.batch"].body is BodyEncoding.WHOLE_JSON
+    assert encode_request(forms["pay.batch"], {"body": [{"b": {}}]}).content == b'[{"b":{}}]'
+    assert json.loads(encode_request(forms["pay.clash"], {"id": "7", "body": {"id": 8}}).content) == {"id": 8}
 
 
-def test_the_same_upload_is_the_same_bytes(forms: Catalogue) -> None:
+def test_the_same_upload_gives_the_same_bytes(forms: Catalogue) -> None:
     arguments = {"file": {"filename": "a.csv", "content": "x,y\n"}, "purpose": "import"}
-    first, second = (write(forms["pay.files"], arguments) for _ in range(2))
+    first, second = (encode_request(forms["pay.files"], arguments) for _ in range(2))
 
     assert first == second
     assert b'name="file"; filename="a.csv"' in first.content
@@ -184,22 +184,24 @@ def test_a_route_without_a_name_gets_one(forms: Catalogue) -> None:
     "arguments",
     [{}, {"contactId": ""}, {"contactId": ".."}, {"contactId": "1", "colour": "red"}, {"contactId": float("nan")}],
 )
-def test_what_cannot_be_written_is_refused_before_it_is_sent(crm: Catalogue, arguments: dict[str, Any]) -> None:
+def test_arguments_that_cannot_be_encoded_raise_before_anything_is_sent(
+    crm: Catalogue, arguments: dict[str, Any]
+) -> None:
     with pytest.raises(dayshift.BadArguments):
-        write(crm["crm.contacts.get"], arguments)
+        encode_request(crm["crm.contacts.get"], arguments)
 
 
-def test_a_header_cannot_smuggle_lines(forms: Catalogue) -> None:
+def test_a_header_cannot_contain_a_line_break(forms: Catalogue) -> None:
     with pytest.raises(dayshift.BadArguments):
-        write(forms["pay.charges.update"], {"id": "1", "X-Account": "a\r\nevil: 1"})
+        encode_request(forms["pay.charges.update"], {"id": "1", "X-Account": "a\r\nevil: 1"})
 
 
-def test_an_unknown_operation_names_its_neighbours(crm: Catalogue) -> None:
+def test_an_unknown_operation_suggests_similar_names(crm: Catalogue) -> None:
     with pytest.raises(dayshift.UnknownOperation, match=r"did you mean crm\.contacts\.get"):
         crm["crm.contact.get"]
 
 
-def test_the_fingerprint_changes_with_what_can_be_called(crm: Catalogue, forms: Catalogue) -> None:
+def test_the_fingerprint_changes_with_the_operations(crm: Catalogue, forms: Catalogue) -> None:
     again = Catalogue(read_operations("crm", create_api(catalog.product("crm")).openapi()))
     fewer = Catalogue([one for one in crm.values() if one.product and one.name != "crm.contacts.get"])
 
@@ -207,14 +209,14 @@ def test_the_fingerprint_changes_with_what_can_be_called(crm: Catalogue, forms: 
     assert len({crm.fingerprint, forms.fingerprint, fewer.fingerprint}) == 3
 
 
-def test_products_say_how_they_want_to_be_shown_a_credential() -> None:
+def test_the_credential_is_sent_in_the_header_that_a_product_declares() -> None:
     assert credential_headers(FORMS, "s") == {"x-api-key": "s"}
     assert credential_headers({}, "s") == {"authorization": "Bearer s"}
 
 
 def test_an_answer_schema_becomes_part_of_submit(crm: Catalogue) -> None:
-    asking = crm.asking({"type": "integer"})
+    with_answer_schema = crm.with_answer_schema({"type": "integer"})
 
-    assert asking["submit"].schema["properties"]["answer"] == {"type": "integer"}
-    assert asking["submit"].schema["required"] == ["answer"]
-    assert asking.names == crm.names
+    assert with_answer_schema["submit"].schema["properties"]["answer"] == {"type": "integer"}
+    assert with_answer_schema["submit"].schema["required"] == ["answer"]
+    assert with_answer_schema.names == crm.names

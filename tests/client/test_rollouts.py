@@ -9,19 +9,19 @@ import dayshift
 import pytest
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.recordings import load
-from dayshift.rollout import Policy, Situation, do_nothing
+from dayshift.rollout import Policy, PolicyInput, do_nothing
 from dayshift.trajectory import Trajectory
 
-from tests.client.bad_house import BadHouse
-from tests.client.tricks import diligent
+from tests.client.faulty_server import FaultyServer
+from tests.client.policies import diligent
 from tests.control.stack import TASK
 
 pytestmark = pytest.mark.usefixtures("address")
 
 
-def collected(policy: Policy, tasks: Any, **options: Any) -> list[Trajectory]:
+def collect_rollouts(policy: Policy, tasks: Any, **options: Any) -> list[Trajectory]:
     async def collect() -> list[Trajectory]:
-        return [one async for one in dayshift.rollouts(policy, tasks, progress=False, **options)]
+        return [trajectory async for trajectory in dayshift.rollouts(policy, tasks, progress=False, **options)]
 
     return asyncio.run(collect())
 
@@ -31,69 +31,69 @@ def seeds(count: int, **options: Any) -> list[dayshift.OpenRequest]:
 
 
 def test_a_good_policy_passes_everywhere_and_doing_nothing_earns_nothing() -> None:
-    good, idle = collected(diligent, seeds(12), concurrency=6), collected(do_nothing, seeds(4))
+    good, idle = collect_rollouts(diligent, seeds(12), concurrency=6), collect_rollouts(do_nothing, seeds(4))
 
-    assert [one.ending for one in good] == ["passed"] * 12
-    assert all(one.verdict is not None and one.reward == one.verdict.reward for one in good)
-    assert sorted(one.manifest.open.seed for one in good) == list(range(12))
-    assert [one.reward for one in idle] == [0.0] * 4
-    assert {one.policy for one in good} == {"diligent"}
+    assert [trajectory.ending for trajectory in good] == ["passed"] * 12
+    assert all(trajectory.verdict is not None and trajectory.reward == trajectory.verdict.reward for trajectory in good)
+    assert sorted(trajectory.manifest.open.seed for trajectory in good) == list(range(12))
+    assert [trajectory.reward for trajectory in idle] == [0.0] * 4
+    assert {trajectory.policy for trajectory in good} == {"diligent"}
 
 
 def test_coroutines_may_be_policies() -> None:
-    async def thoughtful(situation: Situation) -> dayshift.Call:
+    async def thoughtful(policy_input: PolicyInput) -> dayshift.Call:
         await asyncio.sleep(0)
-        return diligent(situation)
+        return diligent(policy_input)
 
-    assert [one.ending for one in collected(thoughtful, seeds(3))] == ["passed"] * 3
+    assert [trajectory.ending for trajectory in collect_rollouts(thoughtful, seeds(3))] == ["passed"] * 3
 
 
 def test_one_failure_ends_one_episode(tmp_path: Path) -> None:
-    def brittle(situation: Situation) -> dayshift.Call:
-        if situation.seed == 2:
+    def brittle(policy_input: PolicyInput) -> dayshift.Call:
+        if policy_input.seed == 2:
             raise ZeroDivisionError("the policy's own bug")
-        return diligent(situation)
+        return diligent(policy_input)
 
-    wanted = [*seeds(4), dayshift.OpenRequest(task=TASK, seed=9, faults="storm")]
+    requests = [*seeds(4), dayshift.OpenRequest(task=TASK, seed=9, faults="storm")]
     with dayshift.Recorder(tmp_path) as recorder:
-        played = collected(brittle, wanted, concurrency=2, recorder=recorder)
+        trajectories = collect_rollouts(brittle, requests, concurrency=2, recorder=recorder)
 
-    failed = [one for one in played if one.manifest.open.seed == 2]
-    assert len(played) == 5
+    failed = [trajectory for trajectory in trajectories if trajectory.manifest.open.seed == 2]
+    assert len(trajectories) == 5
     assert failed[0].quarantine is not None
     assert (failed[0].quarantine.blame, failed[0].quarantine.kind) == ("policy", "ZeroDivisionError")
     assert failed[0].reward is None
-    assert {one.manifest.open.seed for one in load(tmp_path)} >= {0, 1, 3}
-    assert 2 not in {one.manifest.open.seed for one in load(tmp_path)}
+    assert {trajectory.manifest.open.seed for trajectory in load(tmp_path)} >= {0, 1, 3}
+    assert 2 not in {trajectory.manifest.open.seed for trajectory in load(tmp_path)}
 
 
-def test_a_task_that_does_not_exist_is_the_callers_and_stops_nobody_else() -> None:
+def test_a_missing_task_is_blamed_on_the_caller_and_the_others_go_on() -> None:
     wrong = dayshift.OpenRequest(task="crm/nobody-wrote-this")
 
-    played = collected(do_nothing, [wrong, *seeds(2)], concurrency=1)
+    trajectories = collect_rollouts(do_nothing, [wrong, *seeds(2)], concurrency=1)
 
-    assert [one.ending for one in played] == ["quarantined", "failed", "failed"]
-    assert played[0].quarantine is not None
-    assert (played[0].quarantine.blame, played[0].quarantine.kind) == ("caller", "ControlRefused")
+    assert [trajectory.ending for trajectory in trajectories] == ["quarantined", "failed", "failed"]
+    assert trajectories[0].quarantine is not None
+    assert (trajectories[0].quarantine.blame, trajectories[0].quarantine.kind) == ("caller", "ControlRefused")
 
 
 def test_a_wrong_token_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "not this one")
 
     with pytest.raises(dayshift.ControlRefused, match="401"):
-        collected(do_nothing, seeds(50), concurrency=4)
+        collect_rollouts(do_nothing, seeds(50), concurrency=4)
 
 
-def test_a_stack_that_is_not_there_quarantines_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_stack_quarantines_every_episode_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAYSHIFT_CONTROL_URL", "http://127.0.0.1:1")
 
-    played = collected(do_nothing, seeds(6), concurrency=3)
+    trajectories = collect_rollouts(do_nothing, seeds(6), concurrency=3)
 
-    assert {one.quarantine.kind for one in played if one.quarantine} == {"Unreachable"}
-    assert len(played) == 6
+    assert {trajectory.quarantine.kind for trajectory in trajectories if trajectory.quarantine} == {"Unreachable"}
+    assert len(trajectories) == 6
 
 
-def test_tasks_are_drawn_only_as_places_come_free() -> None:
+def test_tasks_are_taken_from_the_iterator_only_when_a_worker_is_free() -> None:
     drawn = []
 
     def endless() -> Iterator[dayshift.OpenRequest]:
@@ -117,57 +117,65 @@ def test_tasks_are_drawn_only_as_places_come_free() -> None:
     assert len(drawn) < 40
 
 
-def test_every_step_is_stamped_with_the_policy_that_made_it() -> None:
+def test_every_step_has_the_version_of_its_policy() -> None:
     class Learner:
         version = 1
 
-        def __call__(self, situation: Situation) -> dayshift.Call:
-            self.version += len(situation.history)
-            return diligent(situation)
+        def __call__(self, policy_input: PolicyInput) -> dayshift.Call:
+            self.version += len(policy_input.history)
+            return diligent(policy_input)
 
     learner = Learner()
-    played = collected(learner, seeds(1), concurrency=1)[0]
-    fixed = collected(diligent, seeds(1), version="v7")[0]
+    trajectories = collect_rollouts(learner, seeds(1), concurrency=1)[0]
+    fixed = collect_rollouts(diligent, seeds(1), version="v7")[0]
 
-    assert played.policy_version == "1"
-    assert not played.on_policy
+    assert trajectories.policy_version == "1"
+    assert not trajectories.on_policy
     assert (fixed.policy_version, fixed.on_policy) == ("v7", True)
     assert {step.policy_version for step in fixed.steps} == {"v7"}
 
 
-def test_a_policy_that_never_submits_is_judged_when_its_budget_ends() -> None:
-    def reader(_situation: Situation) -> dayshift.Call:
+def test_a_policy_that_never_submits_gets_a_verdict_when_its_budget_ends() -> None:
+    def reader(_situation: PolicyInput) -> dayshift.Call:
         return dayshift.call("crm.contacts.list", limit=1)
 
-    played = collected(reader, seeds(1))[0]
+    trajectories = collect_rollouts(reader, seeds(1))[0]
 
-    assert played.manifest.budget is not None
-    assert len(played.steps) == played.manifest.budget.steps + 1
-    assert (played.steps[-1].operation, played.reward) == ("submit", 0.0)
+    assert trajectories.manifest.budget is not None
+    assert len(trajectories.steps) == trajectories.manifest.budget.steps + 1
+    assert (trajectories.steps[-1].operation, trajectories.reward) == ("submit", 0.0)
 
 
-def test_planned_faults_are_met_and_still_judged() -> None:
-    def persistent(situation: Situation) -> dayshift.Call:
+def test_episodes_with_planned_faults_are_scored() -> None:
+    def persistent(policy_input: PolicyInput) -> dayshift.Call:
         """Repeats whatever got no proper answer, and otherwise does its work."""
-        if situation.last is not None and (situation.last.status in {0, 429, 503}):
-            return situation.last.call
-        return diligent(situation)
+        if policy_input.last is not None and (policy_input.last.status in {0, 429, 503}):
+            return policy_input.last.call
+        return diligent(policy_input)
 
-    played = collected(persistent, seeds(8, faults="storm"), concurrency=4)
+    trajectories = collect_rollouts(persistent, seeds(8, faults="storm"), concurrency=4)
 
-    met = [step.fault or step.status for one in played for step in one.steps if step.status in {0, 429, 503}]
-    assert met
-    assert [one.ending for one in played] == ["passed"] * 8
+    faults = [
+        step.fault or step.status
+        for trajectory in trajectories
+        for step in trajectory.steps
+        if step.status in {0, 429, 503}
+    ]
+    assert faults
+    assert [trajectory.ending for trajectory in trajectories] == ["passed"] * 8
 
 
-def test_a_busy_house_is_waited_for(bad_house: BadHouse) -> None:
-    bad_house.busy = 1
+def test_rollouts_wait_for_a_busy_stack(faulty_server: FaultyServer) -> None:
+    faulty_server.busy = 1
 
     async def collect() -> list[Trajectory]:
-        async with AsyncConnection(bad_house.address) as connection:
-            return [one async for one in dayshift.rollouts(do_nothing, seeds(1), connection=connection, progress=False)]
+        async with AsyncConnection(faulty_server.address) as connection:
+            return [
+                trajectory
+                async for trajectory in dayshift.rollouts(do_nothing, seeds(1), connection=connection, progress=False)
+            ]
 
-    assert [one.reward for one in asyncio.run(collect())] == [1.0]
-    bad_house.busy = 1
-    with pytest.raises(dayshift.NotNow, match="crm is starting"), Connection(bad_house.address) as connection:
+    assert [trajectory.reward for trajectory in asyncio.run(collect())] == [1.0]
+    faulty_server.busy = 1
+    with pytest.raises(dayshift.RetryLater, match="crm is starting"), Connection(faulty_server.address) as connection:
         dayshift.Episode.open(TASK, connection=connection)

@@ -1,4 +1,4 @@
-"""Whatever the house does wrong ends as a typed fault, and never as a reward."""
+"""Every failure of the environment becomes a typed fault and never a reward."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,18 +11,19 @@ import pytest
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.env import DayshiftEnv
 from dayshift.recordings import load
+from dayshift.wire import Flag, Verdict
 
-from tests.client.bad_house import DROP, HANG, BadHouse, answer
 from tests.client.conftest import Stack
+from tests.client.faulty_server import DROP, HANG, FaultyServer, answer
 
 LIST = dayshift.call("crm.contacts.list")
 WRONGS: dict[str, tuple[list[bytes], type[dayshift.HarnessFault]]] = {
     "a stale answer": ([answer(revision=5), answer(revision=4)], dayshift.StaleRead),
     "a dropped connection": ([DROP], dayshift.Unreachable),
     "a timeout": ([HANG], dayshift.StepTimeout),
-    "a 500": ([answer(500, revision=None)], dayshift.ServiceBroke),
-    "a 502 from something in between": ([answer(502, revision=None, body=b"<html>")], dayshift.ServiceBroke),
-    "an unplanned 503": ([answer(503, revision=None)], dayshift.ServiceBroke),
+    "a 500": ([answer(500, revision=None)], dayshift.ServiceError),
+    "a 502 from something in between": ([answer(502, revision=None, body=b"<html>")], dayshift.ServiceError),
+    "an unplanned 503": ([answer(503, revision=None)], dayshift.ServiceError),
     "a forgotten credential": ([answer(401, revision=None)], dayshift.EpisodeLost),
     "an answer without a revision": ([answer(revision=None)], dayshift.WireMismatch),
     "a revision that is no number": ([answer(revision=None, **{"x-data-revision": "x"})], dayshift.WireMismatch),
@@ -32,8 +33,8 @@ WRONGS: dict[str, tuple[list[bytes], type[dayshift.HarnessFault]]] = {
 SYNC_DIFFERS = {"half an answer"}
 
 
-def open_sync(house: BadHouse) -> dayshift.Episode:
-    return dayshift.Episode.open("crm/any", connection=Connection(house.address, timeout=0.5))
+def open_sync(server: FaultyServer) -> dayshift.Episode:
+    return dayshift.Episode.open("crm/any", connection=Connection(server.address, timeout=0.5))
 
 
 def step_three_times(episode: dayshift.Episode) -> None:
@@ -47,9 +48,9 @@ async def three_steps(episode: dayshift.AsyncEpisode) -> None:
 
 
 @pytest.mark.parametrize("wrong", [name for name in WRONGS if name not in SYNC_DIFFERS])
-def test_each_wrong_has_its_own_type(bad_house: BadHouse, wrong: str) -> None:
-    bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
-    episode = open_sync(bad_house)
+def test_each_failure_has_its_own_type(faulty_server: FaultyServer, wrong: str) -> None:
+    faulty_server.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
+    episode = open_sync(faulty_server)
 
     with pytest.raises(expected):
         step_three_times(episode)
@@ -62,11 +63,11 @@ def test_each_wrong_has_its_own_type(bad_house: BadHouse, wrong: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", WRONGS)
-def test_each_wrong_has_the_same_type_for_many_at_once(bad_house: BadHouse, wrong: str) -> None:
-    bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
+def test_each_failure_has_the_same_type_for_async_episodes(faulty_server: FaultyServer, wrong: str) -> None:
+    faulty_server.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
 
     async def play() -> None:
-        async with AsyncConnection(bad_house.address, timeout=0.5) as connection:
+        async with AsyncConnection(faulty_server.address, timeout=0.5) as connection:
             episode = await dayshift.AsyncEpisode.open("crm/any", connection=connection)
             with pytest.raises(expected):
                 await three_steps(episode)
@@ -75,45 +76,45 @@ def test_each_wrong_has_the_same_type_for_many_at_once(bad_house: BadHouse, wron
     asyncio.run(play())
 
 
-def test_nothing_is_sent_twice_unless_asked(bad_house: BadHouse) -> None:
-    bad_house.script = [DROP, answer()]
-    episode = open_sync(bad_house)
+def test_no_request_is_sent_twice_by_default(faulty_server: FaultyServer) -> None:
+    faulty_server.script = [DROP, answer()]
+    episode = open_sync(faulty_server)
 
     with pytest.raises(dayshift.Unreachable):
         episode.step(LIST)
 
-    assert len(bad_house.product_calls()) == 1
+    assert len(faulty_server.product_calls()) == 1
     episode._connection.close()
 
 
-def test_a_retry_that_was_asked_for_carries_the_same_key(bad_house: BadHouse) -> None:
-    bad_house.script = [DROP, answer()]
-    connection = Connection(bad_house.address, timeout=0.5)
+def test_a_retry_carries_the_same_key(faulty_server: FaultyServer) -> None:
+    faulty_server.script = [DROP, answer()]
+    connection = Connection(faulty_server.address, timeout=0.5)
     episode = dayshift.Episode.open("crm/any", connection=connection, retries=1)
 
     episode.step(LIST)
     episode.step(LIST)
 
-    keys = [headers["idempotency-key"] for headers in bad_house.product_calls()]
+    keys = [headers["idempotency-key"] for headers in faulty_server.product_calls()]
     assert keys[0] == keys[1] != keys[2]
     connection.close()
 
 
-def test_a_timeout_is_not_retried_even_if_retries_were_asked_for(bad_house: BadHouse) -> None:
-    bad_house.script = [HANG, answer()]
-    connection = Connection(bad_house.address, timeout=0.3)
+def test_a_timeout_is_never_retried(faulty_server: FaultyServer) -> None:
+    faulty_server.script = [HANG, answer()]
+    connection = Connection(faulty_server.address, timeout=0.3)
     episode = dayshift.Episode.open("crm/any", connection=connection, retries=3)
 
     with pytest.raises(dayshift.StepTimeout):
         episode.step(LIST)
 
-    assert len(bad_house.product_calls()) == 1
+    assert len(faulty_server.product_calls()) == 1
     connection.close()
 
 
-def test_a_refusal_is_an_ordinary_answer(bad_house: BadHouse) -> None:
-    bad_house.script = [answer(404, body=b'{"message":"no such contact"}'), answer()]
-    episode = open_sync(bad_house)
+def test_a_refusal_is_an_ordinary_answer(faulty_server: FaultyServer) -> None:
+    faulty_server.script = [answer(404, body=b'{"message":"no such contact"}'), answer()]
+    episode = open_sync(faulty_server)
 
     refused = episode.step("crm.contacts.get", contactId="9")
 
@@ -125,9 +126,9 @@ def test_a_refusal_is_an_ordinary_answer(bad_house: BadHouse) -> None:
     episode._connection.close()
 
 
-def test_a_connection_cut_by_plan_is_an_answer_that_never_came(bad_house: BadHouse) -> None:
-    bad_house.script, bad_house.planned = [DROP, answer()], {1: "timeout_after_commit"}
-    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(bad_house.address))
+def test_a_planned_cut_is_a_step_with_status_0(faulty_server: FaultyServer) -> None:
+    faulty_server.script, faulty_server.planned = [DROP, answer()], {1: "timeout_after_commit"}
+    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(faulty_server.address))
 
     cut = episode.step(LIST)
 
@@ -136,9 +137,9 @@ def test_a_connection_cut_by_plan_is_an_answer_that_never_came(bad_house: BadHou
     episode._connection.close()
 
 
-def test_a_cut_that_nobody_planned_is_a_fault_even_under_a_fault_plan(bad_house: BadHouse) -> None:
-    bad_house.script, bad_house.planned = [answer(), DROP], {1: "timeout_after_commit"}
-    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(bad_house.address))
+def test_an_unplanned_cut_is_a_fault_even_under_a_fault_plan(faulty_server: FaultyServer) -> None:
+    faulty_server.script, faulty_server.planned = [answer(), DROP], {1: "timeout_after_commit"}
+    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(faulty_server.address))
     episode.step(LIST)
 
     with pytest.raises(dayshift.Unreachable):
@@ -146,12 +147,12 @@ def test_a_cut_that_nobody_planned_is_a_fault_even_under_a_fault_plan(bad_house:
     episode._connection.close()
 
 
-def test_an_outage_that_the_verdict_does_not_know_of_costs_the_reward(bad_house: BadHouse) -> None:
-    bad_house.script = [answer(503, revision=None), answer()]
-    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(bad_house.address))
+def test_an_outage_that_the_verdict_does_not_name_leaves_no_reward(faulty_server: FaultyServer) -> None:
+    faulty_server.script = [answer(503, revision=None), answer()]
+    episode = dayshift.Episode.open("crm/any", faults="rough", connection=Connection(faulty_server.address))
     assert episode.step(LIST).refused
 
-    with pytest.raises(dayshift.ServiceBroke, match="1 outages were met, 0 were planned"):
+    with pytest.raises(dayshift.ServiceError, match="1 outages were met, 0 were planned"):
         episode.submit()
     episode._connection.close()
 
@@ -168,11 +169,11 @@ def test_an_outage_that_the_verdict_does_not_know_of_costs_the_reward(bad_house:
         ("1", dayshift.WireMismatch),
     ],
 )
-def test_a_verdict_that_cannot_be_believed_is_no_reward(
-    bad_house: BadHouse, verdict: str, fault: type[dayshift.HarnessFault]
+def test_an_invalid_verdict_gives_no_reward(
+    faulty_server: FaultyServer, verdict: str, fault: type[dayshift.HarnessFault]
 ) -> None:
-    bad_house.raw_submit = answer(body=verdict.encode())
-    episode = open_sync(bad_house)
+    faulty_server.raw_submit = answer(body=verdict.encode())
+    episode = open_sync(faulty_server)
 
     with pytest.raises(fault):
         episode.submit()
@@ -181,17 +182,33 @@ def test_a_verdict_that_cannot_be_believed_is_no_reward(
     episode._connection.close()
 
 
-def environment(house: BadHouse, monkeypatch: pytest.MonkeyPatch, **options: Any) -> gymnasium.Env[Any, Any]:
-    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "any")
-    return gymnasium.make("dayshift/Crm-v0", task="crm/any", control_url=house.address.url, timeout=0.5, **options)
-
-
-def test_by_default_the_environment_raises(bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    bad_house.script = [answer(500, revision=None)]
-    env = environment(bad_house, monkeypatch)
+def test_an_agent_that_broke_a_product_after_harm_gets_its_verdict(
+    faulty_server: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flag = Flag(tag="broke_service", evidence="crm: KeyError")
+    faulty_server.script = [answer(500, revision=None)]
+    faulty_server.verdict = Verdict(outcome="failed", reward=-0.2, because="crm: KeyError", flags=[flag])
+    env = environment(faulty_server, monkeypatch)
     env.reset(seed=1)
 
-    with pytest.raises(dayshift.ServiceBroke):
+    observation, reward, terminated, truncated, info = env.step(LIST)
+
+    assert (observation["status"], reward, terminated, truncated) == (500, -0.2, True, False)
+    assert info["verdict"]["because"] == "crm: KeyError"
+    env.close()
+
+
+def environment(server: FaultyServer, monkeypatch: pytest.MonkeyPatch, **options: Any) -> gymnasium.Env[Any, Any]:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", "any")
+    return gymnasium.make("dayshift/Crm-v0", task="crm/any", control_url=server.address.url, timeout=0.5, **options)
+
+
+def test_by_default_the_environment_raises(faulty_server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty_server.script = [answer(500, revision=None)]
+    env = environment(faulty_server, monkeypatch)
+    env.reset(seed=1)
+
+    with pytest.raises(dayshift.ServiceError):
         env.step(LIST)
 
     with pytest.raises(gymnasium.error.ResetNeeded):
@@ -200,12 +217,12 @@ def test_by_default_the_environment_raises(bad_house: BadHouse, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("wrong", [name for name in WRONGS if name not in SYNC_DIFFERS])
-def test_quarantine_truncates_says_why_and_files_apart(
-    bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
+def test_quarantine_truncates_gives_the_reason_and_records_apart(
+    faulty_server: FaultyServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
 ) -> None:
-    bad_house.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
+    faulty_server.script, expected = list(WRONGS[wrong][0]), WRONGS[wrong][1]
     with dayshift.Recorder(tmp_path) as recorder:
-        env = environment(bad_house, monkeypatch, on_fault="quarantine", recorder=recorder)
+        env = environment(faulty_server, monkeypatch, on_fault="quarantine", recorder=recorder)
         env.reset(seed=1)
         for _ in range(3):
             observation, reward, terminated, truncated, info = env.step(LIST)
@@ -219,7 +236,7 @@ def test_quarantine_truncates_says_why_and_files_apart(
     assert issubclass(getattr(dayshift, kind), expected)
     assert list(load(tmp_path)) == []
     filed = list(load(tmp_path, quarantined=True))
-    assert [(one.reward, one.ending) for one in filed] == [(None, "quarantined")]
+    assert [(trajectory.reward, trajectory.ending) for trajectory in filed] == [(None, "quarantined")]
     assert filed[0].quarantine is not None
     assert filed[0].quarantine.kind == kind
 
@@ -238,10 +255,10 @@ def test_a_killed_service_ends_as_a_fault(tmp_path: Path, eventually_killed: Cal
 
             with pytest.raises(dayshift.Unreachable):
                 working.step(LIST)
-            with pytest.raises((dayshift.Unscored, dayshift.ServiceBroke, dayshift.NotNow)):
+            with pytest.raises((dayshift.Unscored, dayshift.ServiceError, dayshift.RetryLater)):
                 waiting.submit()
 
-            assert [one.trajectory().reward for one in (working, waiting)] == [None, None]
+            assert [trajectory.trajectory().reward for trajectory in (working, waiting)] == [None, None]
     finally:
         stack.stop()
 
@@ -261,8 +278,10 @@ def eventually_killed() -> Callable[[Stack], None]:
     return kill
 
 
-def test_the_unwrapped_environment_is_ours(bad_house: BadHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = environment(bad_house, monkeypatch)
+def test_the_unwrapped_environment_is_a_dayshift_env(
+    faulty_server: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = environment(faulty_server, monkeypatch)
 
     assert isinstance(env.unwrapped, DayshiftEnv)
     env.close()

@@ -1,13 +1,14 @@
-"""A product's action space as a file: what an agent can do changes only on purpose, with a new version.
+"""The lock on a product's action space: what an agent can do changes only on purpose, with a new version.
 
-`python -m tests.contract.action_space billing` writes the file anew; raise its version when you do.
+Each product has a file `action_space.json` that names its operations. A test compares it with what the product serves.
+`python -m tests.contract.action_space raise crm` writes the file for the present operations under the next version.
 """
 
+import argparse
 import json
-import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from dayshift.openapi import read_operations
 from dayshift.operations import Catalogue
@@ -18,36 +19,75 @@ from services.kernel.app import create_api
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def place(product: str) -> Path:
+class ActionSpace(TypedDict):
+    """Everything that decides which calls an agent can write; the fingerprint covers the schemas of the arguments."""
+
+    fingerprint: str
+    operations: dict[str, str]
+
+
+class Lock(ActionSpace):
+    """An action space under its version."""
+
+    version: int
+
+
+class NothingToRaise(RuntimeError):
+    """The action space is the one that is locked already: its version stays."""
+
+
+def lock_path(product: str) -> Path:
     return ROOT / "services" / product / "action_space.json"
 
 
 @cache
-def offered(product: str) -> Catalogue:
+def read_catalogue(product: str) -> Catalogue:
     return Catalogue(read_operations(product, create_api(catalog.product(product)).openapi()))
 
 
-def described(product: str) -> dict[str, Any]:
-    """Everything that decides which calls can be written."""
-    space = offered(product)
+def describe(product: str) -> ActionSpace:
+    catalogue = read_catalogue(product)
     operations = {
-        one.name: f"{one.method} {one.path} ({', '.join(one.by_name)})" for one in space.values() if one.product
+        operation.name: f"{operation.method} {operation.path} ({', '.join(operation.arguments_by_name)})"
+        for operation in catalogue.values()
+        if operation.product
     }
-    return {"fingerprint": space.fingerprint, "operations": operations}
+    return {"fingerprint": catalogue.fingerprint, "operations": operations}
 
 
-def locked(product: str) -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads(place(product).read_text())
-    return kept
+def read_lock(product: str, path: Path | None = None) -> Lock:
+    lock: Lock = json.loads((path or lock_path(product)).read_text(encoding="utf-8"))
+    return lock
 
 
-def write(product: str) -> None:
-    file = place(product)
-    version = locked(product)["version"] if file.exists() else 0
-    if file.exists() and locked(product)["fingerprint"] == described(product)["fingerprint"]:
-        return
-    file.write_text(json.dumps({"version": version + 1, **described(product)}, indent=2) + "\n")
+def list_differences(product: str, lock: Lock) -> list[str]:
+    """Returns the operations that differ; one that differs only in a schema cannot be named."""
+    present, locked = describe(product)["operations"], lock["operations"]
+    names = sorted(name for name in {*present, *locked} if present.get(name) != locked.get(name))
+    is_same = describe(product)["fingerprint"] == lock["fingerprint"]
+    return names or ([] if is_same else ["the schema of an argument"])
+
+
+def raise_version(product: str, path: Path | None = None) -> int:
+    """Locks the present action space under the next version; a product without a lock starts with version 1."""
+    path = path or lock_path(product)
+    version = 0
+    if path.exists():
+        lock = read_lock(product, path)
+        if not list_differences(product, lock):
+            raise NothingToRaise(f"the action space of {product} is locked as it is, under version {lock['version']}")
+        version = lock["version"]
+    content = {"version": version + 1, **describe(product)}
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return version + 1
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["raise"])
+    parser.add_argument("product", choices=catalog.declared())
+    arguments = parser.parse_args()
+    try:
+        print(f"{arguments.product}: version {raise_version(arguments.product)}")
+    except NothingToRaise as nothing:
+        parser.exit(1, f"{nothing}\n")

@@ -16,7 +16,7 @@ from services.kernel.config import Settings
 from services.kernel.episodes import Episode, Opening
 from services.kernel.product import Product
 from services.kernel.serve import Service
-from tests.contract.action_space import locked
+from tests.contract.action_space import read_lock
 
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 # Some requests of each operation should reach something: puts real values where a random text would never hit.
@@ -25,7 +25,7 @@ Aim = Callable[[Case, GenerationMode, int], None]
 
 def nouns(product: Product) -> list[str]:
     """Of all that an agent can do, as it is locked: what is new is tried without a new line here."""
-    return sorted({name.split(".")[1] for name in locked(product.name)["operations"]})
+    return sorted({name.split(".")[1] for name in read_lock(product.name)["operations"]})
 
 
 class Requests:
@@ -71,10 +71,11 @@ class Inside(Requests):
     """The same without a socket: the product in this very process."""
 
     def __init__(self, product: Product, folder: Path, checks: Mapping[str, Any]) -> None:
-        self.service = Service(product, Settings(var=folder, door_token="door"))
-        door = self.service.agent_app()
+        self.service = Service(product, Settings(var=folder, harness_token="harness"))
+        api = self.service.agent_app()
         super().__init__(
-            schemathesis.openapi.from_asgi("/openapi.json", door, config=strict(checks)), product.mint("generated")
+            schemathesis.openapi.from_asgi("/openapi.json", api, config=strict(checks)),
+            product.create_credential("generated"),
         )
 
     @contextmanager

@@ -31,7 +31,7 @@ class Running(Generic[Opened]):
 
     def __init__(self, product: Product, folder: Path, account: type[Opened]) -> None:
         self.product = product
-        self.service = Service(product, Settings(var=folder, door_token="door"))
+        self.service = Service(product, Settings(var=folder, harness_token="harness"))
         self._account = account
         self._loop = uvloop.new_event_loop()
         self._server = listener(self.service.agent_app(), "127.0.0.1", 0)
@@ -54,7 +54,7 @@ class Running(Generic[Opened]):
 
     def open(self, faults: str = "none", seed: int = 7) -> Opened:
         number = next(_NUMBERS)
-        opening = Opening(f"e{number}", self.product.mint(f"{number:08d}"), seed, "standard", faults)
+        opening = Opening(f"e{number}", self.product.create_credential(f"{number:08d}"), seed, "standard", faults)
         return self._account(self, self.service.episodes.open(opening))
 
     def there(self, asked: Coroutine[Any, Any, Answer]) -> Answer:
@@ -77,7 +77,7 @@ class Account:
 
     def wait(self, days: float) -> None:
         to_ms = self.world.clock.now_ms() + round(days * HOURS_A_DAY * _HOUR_MS)
-        self.running.there(self.running.service.house.advance(self.episode, to_ms))
+        self.running.there(self.running.service.host.advance(self.episode, to_ms))
 
     def close(self) -> None:
         self.http.close()

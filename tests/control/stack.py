@@ -33,7 +33,7 @@ next(islice(_BASES, os.getpid() % 80, None))
 
 
 def free_base() -> int:
-    """A port with room above it for every service and its door."""
+    """A port with room above it for both APIs of every service."""
     for base in islice(_BASES, 80):
         if all(_is_free(base + offset) for offset in (*range(6), *range(11, 16))):
             return base

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fixtures.tasks.family import SPLITS, Asked, Family, Lot
+from fixtures.tasks.family import SPLITS, CheckQuestion, Family, InstanceDraw
 from fixtures.tasks.registry import UnknownTask, families, family
 from services.kernel import catalog
 from services.kernel.app import create_api
@@ -23,71 +23,74 @@ FAMILIES = sorted(name for name, found in families().items() if "ide" not in fou
 SEEDS = range(6)
 
 
-Soil = dict[str, Forks]
-Beds = dict[str, World]
+Templates = dict[str, Forks]
+ForkedWorlds = dict[str, World]
 
 
 @pytest.fixture(scope="module")
-def soil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Soil]:
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Templates]:
     folder = small_company(tmp_path_factory) / "worlds"
     worlds = {name: Worlds(catalog.product(name), folder) for name in ("crm", "desk", "billing")}
-    yield {name: one.named(WORLD) for name, one in worlds.items()}
+    yield {name: one.forks_of(WORLD) for name, one in worlds.items()}
     for one in worlds.values():
         one.close()
 
 
-def planted(soil: Soil, found: Family[Any], seed: int, split: Any = None) -> tuple[Beds, Any, Any]:
-    beds = {name: World(soil[name].take(), seed) for name in found.products}
-    instance, trouble = found.instance(beds, seed, split or found.splits[0])
-    return beds, instance, trouble
+def plant(templates: Templates, found: Family[Any], seed: int, split: Any = None) -> tuple[ForkedWorlds, Any, Any]:
+    forked = {name: World(templates[name].take(), seed) for name in found.products}
+    instance, trouble = found.instance(forked, seed, split or found.splits[0])
+    return forked, instance, trouble
 
 
-def sown(beds: Beds) -> list[NetChange]:
-    return [change for world in beds.values() for change in net(world.changes())]
+def planted_changes(forked: ForkedWorlds) -> list[NetChange]:
+    return [change for world in forked.values() for change in net(world.changes())]
 
 
 @pytest.mark.parametrize("family_id", FAMILIES)
-def test_untouched_every_goal_is_unmet_and_every_constraint_kept(soil: Soil, family_id: str) -> None:
+def test_untouched_every_goal_is_unmet_and_every_constraint_kept(templates: Templates, family_id: str) -> None:
     for seed in SEEDS:
-        beds, instance, _ = planted(soil, family(family_id), seed)
+        forked, instance, _ = plant(templates, family(family_id), seed)
 
         for goal in instance.goals:
-            assert not isinstance(goal.asks, Asked) or goal.asks.parsed().ask(beds[goal.asks.product]).score == 0
+            assert (
+                not isinstance(goal.question, CheckQuestion)
+                or goal.question.parse().run(forked[goal.question.product]).score == 0
+            )
         for constraint in instance.constraints:
-            assert constraint.asks.parsed().ask(beds[constraint.asks.product]).score == 1
+            assert constraint.question.parse().run(forked[constraint.question.product]).score == 1
 
 
 @pytest.mark.parametrize("family_id", FAMILIES)
-def test_the_same_seed_plants_the_same_rows(soil: Soil, family_id: str) -> None:
-    first, again, other = (planted(soil, family(family_id), seed) for seed in (5, 5, 6))
+def test_the_same_seed_plants_the_same_rows(templates: Templates, family_id: str) -> None:
+    first, again, other = (plant(templates, family(family_id), seed) for seed in (5, 5, 6))
 
-    assert sown(first[0]) == sown(again[0]) != sown(other[0])
+    assert planted_changes(first[0]) == planted_changes(again[0]) != planted_changes(other[0])
     assert first[1] == again[1] != other[1]
 
 
 @pytest.mark.parametrize("family_id", FAMILIES)
-def test_splits_share_neither_planted_entities_nor_words(soil: Soil, family_id: str) -> None:
+def test_splits_share_neither_planted_entities_nor_words(templates: Templates, family_id: str) -> None:
     found = family(family_id)
     entities: dict[str, set[str]] = {}
     words: dict[str, set[str]] = {}
     for split in found.splits:
-        beds = [planted(soil, found, seed, split)[0] for seed in SEEDS]
-        entities[split] = {entity for one in beds for entity in _entities(one)}
-        words[split] = {found.lot(seed, split).phrased(found.phrasings) for seed in range(60)}
+        forked = [plant(templates, found, seed, split)[0] for seed in SEEDS]
+        entities[split] = {entity for one in forked for entity in _entities(one)}
+        words[split] = {found.draw(seed, split).pick_phrasing(found.phrasings) for seed in range(60)}
 
     for one, other in combinations(found.splits, 2):
         assert not entities[one] & entities[other]
         assert not words[one] & words[other]
 
 
-def _entities(beds: Beds) -> Iterator[str]:
+def _entities(forked: ForkedWorlds) -> Iterator[str]:
     """A record of the company by its id; one that was made for the task by all that it says; a ticket by who asks."""
-    for change in sown(beds):
+    for change in planted_changes(forked):
         if change.table == "objects":
             made = None if change.after is None else orjson.dumps(change.after["properties"]).decode()
             yield str(change.row_id) if change.before is not None else str(made)
         elif change.table == "tickets" and change.after is not None:
-            asking = beds["desk"].get(catalog.product("desk").table("users"), change.after["body"]["requester_id"])
+            asking = forked["desk"].get(catalog.product("desk").table("users"), change.after["body"]["requester_id"])
             if asking is not None and asking["body"]["role"] == "end-user":
                 yield str(asking["body"]["email"])
 
@@ -99,12 +102,12 @@ def test_no_words_of_one_family_are_used_by_another() -> None:
 
 
 @pytest.mark.parametrize("family_id", FAMILIES)
-def test_no_brief_names_what_is_to_be_found_out(soil: Soil, family_id: str) -> None:
+def test_no_brief_names_what_is_to_be_found_out(templates: Templates, family_id: str) -> None:
     """Ids are what an agent looks for; a brief that gave them away would be half the work."""
     found = family(family_id)
     for split in found.splits:
         for seed in SEEDS:
-            _, instance, _ = planted(soil, found, seed, split)
+            _, instance, _ = plant(templates, found, seed, split)
             # A ticket's number is how a desk speaks of it.
             looked_for = [one for one in instance.allowed if one.table != "tickets"]
             ids = [permission.row for permission in looked_for if getattr(permission, "row", None) is not None]
@@ -113,9 +116,9 @@ def test_no_brief_names_what_is_to_be_found_out(soil: Soil, family_id: str) -> N
 
 
 @pytest.mark.parametrize("family_id", FAMILIES)
-def test_oracle_and_menu_use_public_operations_alone(soil: Soil, family_id: str) -> None:
+def test_oracle_and_menu_use_public_operations_alone(templates: Templates, family_id: str) -> None:
     found = family(family_id)
-    _, _, trouble = planted(soil, found, 3)
+    _, _, trouble = plant(templates, found, 3)
     public = {
         operation["operationId"]
         for product in found.products
@@ -136,7 +139,7 @@ def test_instances_differ_while_the_candidates_last() -> None:
     candidates = list(range(500))
 
     for split, share in (("train", 300), ("validation", 100), ("test", 100)):
-        drawn = {Lot("crm/some", split, number).own(candidates) for number in range(share)}
+        drawn = {InstanceDraw("crm/some", split, number).pick(candidates) for number in range(share)}
         assert len(drawn) == share
 
 

@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from dayshift.wire import EpisodePhase, InjectedFault, Verdict
 
 from services.control import tables
-from services.control.database import engine_for, migrate
+from services.control.database import create_engine, migrate
 from services.control.ledger import Beginning, Ending, Ledger
 from services.control.problems import LedgerDown
 
@@ -86,7 +86,7 @@ async def test_what_was_written_is_read_again(ledger: Ledger) -> None:
     await ledger.begin(beginning(1))
     assert await ledger.end(ending(1))
 
-    recorded = await ledger.recorded(beginning(1).id)
+    recorded = await ledger.read_episode(beginning(1).id)
 
     assert recorded is not None
     assert recorded.verdict == ending(1).verdict
@@ -101,7 +101,7 @@ async def test_the_first_ending_stands(ledger: Ledger) -> None:
     assert await ledger.end(ending(1))
     assert not await ledger.end(ending(1, "unscored", "abandoned"))
 
-    recorded = await ledger.recorded(beginning(1).id)
+    recorded = await ledger.read_episode(beginning(1).id)
     assert recorded is not None
     assert recorded.verdict == ending(1).verdict
 
@@ -110,7 +110,7 @@ async def test_the_exact_reward_is_kept_beside_the_float(ledger: Ledger, url: st
     await ledger.begin(beginning(1))
     await ledger.end(ending(1))
 
-    engine = engine_for(url)
+    engine = create_engine(url)
     with engine.connect() as connection:
         row = connection.execute(sa.select(tables.verdicts.c.exact, tables.verdicts.c.reward)).one()
     engine.dispose()
@@ -119,7 +119,7 @@ async def test_the_exact_reward_is_kept_beside_the_float(ledger: Ledger, url: st
 
 
 async def test_an_unknown_episode_is_nothing(ledger: Ledger) -> None:
-    assert await ledger.recorded("0" * 24) is None
+    assert await ledger.read_episode("0" * 24) is None
     assert await ledger.trajectory("0" * 24) is None
     assert not await ledger.end(ending(9))
 
@@ -155,7 +155,7 @@ async def test_open_episodes_are_found_again(ledger: Ledger) -> None:
         await ledger.begin(beginning(number))
     await ledger.end(ending(1))
 
-    assert sorted(await ledger.still_open()) == [(beginning(number).id, beginning(number).clock) for number in (0, 2)]
+    assert sorted(await ledger.list_open()) == [(beginning(number).id, beginning(number).clock) for number in (0, 2)]
 
 
 async def test_a_judged_episode_can_be_closed(ledger: Ledger) -> None:
@@ -164,15 +164,15 @@ async def test_a_judged_episode_can_be_closed(ledger: Ledger) -> None:
 
     await ledger.close_judged(beginning(0).id)
 
-    recorded = await ledger.recorded(beginning(0).id)
+    recorded = await ledger.read_episode(beginning(0).id)
     assert recorded is not None
     assert recorded.phase is EpisodePhase.CLOSED
 
 
 async def test_events_are_kept(ledger: Ledger, url: str) -> None:
-    await ledger.happened("product gone", "crm process died\x00", product="crm")
+    await ledger.record_event("product gone", "crm process died\x00", product="crm")
 
-    engine = engine_for(url)
+    engine = create_engine(url)
     with engine.connect() as connection:
         kept = connection.execute(sa.select(tables.events.c.kind, tables.events.c.product)).all()
     engine.dispose()
@@ -181,7 +181,7 @@ async def test_events_are_kept(ledger: Ledger, url: str) -> None:
 
 
 async def test_the_migrations_lead_to_the_tables_that_the_code_knows(ledger: Ledger, url: str) -> None:
-    engine = engine_for(url)
+    engine = create_engine(url)
     with engine.connect() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), tables.ledger)
     engine.dispose()
@@ -213,6 +213,6 @@ async def test_a_database_that_is_away_is_a_ledger_that_is_down() -> None:
 
 
 def _migrate(url: str) -> None:
-    engine = engine_for(url)
+    engine = create_engine(url)
     migrate(engine)
     engine.dispose()

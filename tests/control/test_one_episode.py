@@ -25,7 +25,7 @@ def test_doing_nothing_earns_exactly_nothing(stack: Stack) -> None:
     assert (verdict["outcome"], verdict["reward"]) == ("failed", 0.0)
 
 
-def test_a_stray_change_is_named_and_costs(stack: Stack) -> None:
+def test_a_collateral_change_is_named_and_costs(stack: Stack) -> None:
     attempt = stack.open()
     attempt.solve()
     other = next(one["id"] for one in attempt.contacts() if one["id"] != attempt.contact()["id"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.parts import Redis
+from loadtests.backing_services import Redis
 from loadtests.targets import free_ports
 from services.kernel.redis_registry import RegistryInRedis
 from services.kernel.registry import Registry, RegistryDown, RegistryInProcess, Replica, registry_for

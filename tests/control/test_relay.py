@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from services.control.relay import Relay
+from services.control.relay import RelayManager
 from services.kernel import catalog
 from services.kernel.config import BadSetting, Settings
 from services.kernel.registry import Replica
@@ -55,20 +55,20 @@ async def answered(url: str, died: int) -> bytes:
         while True:
             with suppress(OSError):
                 answer = await ask(url)
-                if died not in passages():
+                if died not in relay_processes():
                     return answer
             await asyncio.sleep(0.05)
 
 
-def passages() -> list[int]:
+def relay_processes() -> list[int]:
     """The processes of this kind that this one started."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in children if "control.passage" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return [int(pid) for pid in children if "control.relay_process" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
-def relay_at(base: int) -> Relay:
+def relay_at(base: int) -> RelayManager:
     settings = Settings(addresses={("crm", "PORT"): str(base)}, relay=(base + 1, base + 2))
-    return Relay({"crm": catalog.product("crm")}, settings)
+    return RelayManager({"crm": catalog.product("crm")}, settings)
 
 
 async def test_the_first_replica_stands_at_the_products_own_port_and_the_next_beside_it() -> None:
@@ -110,16 +110,16 @@ async def test_a_relay_whose_process_died_is_back_at_the_same_ports() -> None:
     relay = relay_at(free_base())
     async with replica("one") as one:
         url = await relay.front(one)
-        (died,) = passages()
+        (died,) = relay_processes()
         os.kill(died, signal.SIGKILL)
 
         assert await answered(url, died) == b"hello from one\n"
     await relay.close()
-    assert passages() == []
+    assert relay_processes() == []
 
 
 async def test_no_relay_outlives_its_control() -> None:
-    ended = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.control.passage", stdin=PIPE)
+    ended = await asyncio.create_subprocess_exec(sys.executable, "-m", "services.control.relay_process", stdin=PIPE)
     assert ended.stdin is not None
 
     ended.stdin.close()
@@ -130,7 +130,7 @@ async def test_no_relay_outlives_its_control() -> None:
 async def test_without_ports_for_it_there_is_no_relay() -> None:
     one = Replica("crm", "one", "http://127.0.0.1:9", "")
 
-    assert await Relay({"crm": catalog.product("crm")}, Settings()).front(one) == one.url
+    assert await RelayManager({"crm": catalog.product("crm")}, Settings()).front(one) == one.url
 
 
 def test_ports_of_the_relay_are_a_range() -> None:
@@ -139,4 +139,4 @@ def test_ports_of_the_relay_are_a_range() -> None:
         Settings.from_environment({"DAYSHIFT_RELAY": "many", **_SECRETS})
 
 
-_SECRETS = {"DAYSHIFT_CONTROL_TOKEN": "x", "DAYSHIFT_DOOR_TOKEN": "y"}
+_SECRETS = {"DAYSHIFT_CONTROL_TOKEN": "x", "DAYSHIFT_HARNESS_TOKEN": "y"}

@@ -3,6 +3,7 @@
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,17 +107,33 @@ def test_after_control_restarts_open_episodes_are_unscored_and_their_forks_are_c
         assert play.get(f"/crm/v3/objects/contacts/{made}").status_code == 200
 
 
-def test_a_broken_fork_makes_its_episode_unscored_with_the_cause(start: Start, tmp_path: Path) -> None:
+def test_a_request_that_breaks_a_product_takes_the_gains_and_leaves_the_harm(start: Start, tmp_path: Path) -> None:
     """A bug of ours, planted from outside: the module that the CRM imports first raises on one path."""
     (tmp_path / "sitecustomize.py").write_text(_BUG)
     stack = start(PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    attempt = stack.open()
+    harmless, harmful = stack.open(), stack.open()
+    stray = next(one for one in harmful.contacts() if one["id"] != harmful.contact()["id"])
+    assert harmful.update(stray["id"], phone="+49 30 1").status_code == 200
 
-    assert attempt.agent.get("/crm/v3/objects/contacts/666").status_code == 500
+    for attempt in (harmless, harmful):
+        assert attempt.agent.get("/crm/v3/objects/contacts/666").status_code == 500
+        attempt.solve()
+    # Longer than the watchdog takes to see it.
+    time.sleep(2.5)
+    states = [attempt.get() for attempt in (harmless, harmful)]
+    unscored, failed = harmless.submit(), harmful.submit()
 
-    eventually(lambda: attempt.get()["outcome"] == "unscored")
-    assert "crm: ZeroDivisionError" in attempt.get()["because"]
-    assert attempt.submit()["reward"] is None
+    assert [state["state"] for state in states] == ["open", "open"]
+    assert all("crm: ZeroDivisionError" in state["because"] for state in states)
+    assert (unscored["outcome"], unscored["reward"]) == ("unscored", None)
+    assert failed["outcome"] == "failed"
+    assert failed["reward"] < 0
+    assert [one["id"] for one in failed["collateral"]] == [int(stray["id"])]
+    assert "broke_service" in {flag["tag"] for flag in failed["flags"]}
+    assert failed["because"] == unscored["because"] == states[0]["because"]
+    report = stack.control.get("/v1/report").json()
+    assert report["causes"] == {failed["because"]: 2}
+    assert report["failure_rate"] == 1
 
 
 def test_a_ledger_that_cannot_be_written_opens_nothing_and_loses_no_verdict(start: Start, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from services.crm import defaults, tables
-from services.crm.kinds import BY_NAME
+from services.crm.object_types import BY_NAME
 from services.crm.product import product
 from services.kernel.statements import Row
 from services.kernel.template import WorldMeta, build
@@ -40,7 +40,7 @@ def rows() -> Iterator[tuple[sa.Table, list[Row]]]:
     yield from defaults.rows(OPENED_MS)
     yield tables.owners, list(_owners())
     yield tables.objects, [*_people(), *_companies(), *_deals(), *_tickets(), *_notes()]
-    yield tables.associations, list(_ties())
+    yield tables.associations, list(_associations())
 
 
 def record(record_id: int, kind: str, created_at: int, **properties: Any) -> Row:
@@ -54,8 +54,8 @@ def record(record_id: int, kind: str, created_at: int, **properties: Any) -> Row
     }
 
 
-def tie(one: Row, other: Row, type_id: int, inverse_id: int) -> Iterator[Row]:
-    for start, end, number in ((one, other, type_id), (other, one, inverse_id)):
+def associate(source: Row, target: Row, type_id: int, inverse_id: int) -> Iterator[Row]:
+    for start, end, number in ((source, target, type_id), (target, source, inverse_id)):
         yield {
             "id": tables.association_id(start["id"], number, end["id"]),
             "from_id": start["id"],
@@ -91,7 +91,7 @@ def _people() -> Iterator[Row]:
             CONTACTS + number,
             "contacts",
             OPENED_MS + number * _DAY_MS,
-            email=f"{_plain(first)}.{_plain(last)}{number}@{domain}",
+            email=f"{_ascii(first)}.{_ascii(last)}{number}@{domain}",
             firstname=first,
             lastname=last,
             phone=f"+49 30 {901_820 + 37 * number}",
@@ -102,7 +102,7 @@ def _people() -> Iterator[Row]:
         )
 
 
-def _plain(name: str) -> str:
+def _ascii(name: str) -> str:
     return name.lower().replace("ö", "o").replace("å", "a").replace("ê", "e").replace(" ", "")
 
 
@@ -152,17 +152,17 @@ def _notes() -> Iterator[Row]:
         )
 
 
-def _ties() -> Iterator[Row]:
+def _associations() -> Iterator[Row]:
     people, companies, deals, notes = list(_people()), list(_companies()), list(_deals()), list(_notes())
     for number, person in enumerate(people):
-        yield from tie(person, companies[number % 4], 279, 280)
+        yield from associate(person, companies[number % 4], 279, 280)
         if number % 2 == 0:
-            yield from tie(person, companies[number % 4], 1, 2)
+            yield from associate(person, companies[number % 4], 1, 2)
     for number, deal in enumerate(deals):
-        yield from tie(deal, companies[number % 4], 341, 342)
-        yield from tie(deal, people[number], 3, 4)
+        yield from associate(deal, companies[number % 4], 341, 342)
+        yield from associate(deal, people[number], 3, 4)
     for number, note in enumerate(notes):
-        yield from tie(note, people[number], 202, 201)
+        yield from associate(note, people[number], 202, 201)
 
 
 def label(kind: str) -> str:

@@ -5,13 +5,13 @@ from fractions import Fraction
 import pytest
 
 from services.crm.checks import checks
-from services.crm.kinds import BY_NAME
-from services.crm.operations import associations, merging, records
+from services.crm.object_types import BY_NAME
+from services.crm.operations import associations, merges, records
 from services.kernel.checks import Finding, parse
 from services.kernel.world import World
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, TICKETS
 
-CONTACT, DEAL = BY_NAME["contacts"], BY_NAME["deals"]
+CONTACT, COMPANY, DEAL = BY_NAME["contacts"], BY_NAME["companies"], BY_NAME["deals"]
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def the_agent_works(world: World) -> None:
 
 
 def ask(world: World, name: str, **arguments: object) -> Finding:
-    return parse(checks, name, arguments).ask(world)
+    return parse(checks, name, arguments).run(world)
 
 
 def update(world: World, record_id: int, **properties: str) -> None:
@@ -53,13 +53,13 @@ def test_a_record_exists_by_its_values(world: World) -> None:
 
 
 def test_a_new_record_is_one_that_the_agent_made(world: World) -> None:
-    asked = {"kind": "contacts", "values": {"lastname": "Brandt", "city": "Ulm"}, "new": True}
+    arguments = {"kind": "contacts", "values": {"lastname": "Brandt", "city": "Ulm"}, "new": True}
     update(world, CONTACTS, city="Ulm")
-    before = ask(world, "RecordExists", **asked)
+    before = ask(world, "RecordExists", **arguments)
 
     made = records.create(world, CONTACT, {"email": "b@corvane.eu", "lastname": "Brandt", "city": "Ulm"})
-    after = ask(world, "RecordExists", **asked)
-    tied = ask(world, "RecordExists", **asked, associated_with=[COMPANIES])
+    after = ask(world, "RecordExists", **arguments)
+    tied = ask(world, "RecordExists", **arguments, associated_with=[COMPANIES])
 
     assert (before.held, after.held, tied.held) == (False, True, False)
     assert str(made["id"]) in after.because
@@ -71,7 +71,8 @@ def test_two_records_are_associated(world: World) -> None:
     assert not ask(world, "IsAssociated", from_id=CONTACTS + 1, to_id=COMPANIES + 1, type_id=1).held
     assert ask(world, "IsAssociated", from_id=CONTACTS, to_id=COMPANIES + 1, expected=False).held
 
-    associations.untie(world, CONTACTS, BY_NAME["companies"], COMPANIES)
+    contact, company = records.read(world, CONTACT, str(CONTACTS)), records.read(world, COMPANY, str(COMPANIES))
+    associations.remove(world, contact, company)
     finding = ask(world, "IsAssociated", from_id=CONTACTS, to_id=COMPANIES)
 
     assert (finding.held, finding.because) == (False, f"{CONTACTS} and {COMPANIES} are not tied")
@@ -79,7 +80,7 @@ def test_two_records_are_associated(world: World) -> None:
 
 def test_a_record_is_archived_or_forgotten(world: World) -> None:
     records.archive(world, records.read(world, CONTACT, str(CONTACTS)))
-    merging.forget(world, records.read(world, CONTACT, str(CONTACTS + 1)))
+    merges.purge(world, records.read(world, CONTACT, str(CONTACTS + 1)))
 
     assert ask(world, "IsArchived", record_id=CONTACTS).held
     assert not ask(world, "IsArchived", record_id=CONTACTS, expected=False).held
@@ -89,19 +90,19 @@ def test_a_record_is_archived_or_forgotten(world: World) -> None:
 
 
 def test_a_merge_the_wrong_way_round_earns_what_the_task_says(world: World) -> None:
-    asked = {"loser_id": CONTACTS, "winner_id": CONTACTS + 1, "reversed_score": "1/4"}
-    before = ask(world, "MergedInto", **asked)
+    arguments = {"loser_id": CONTACTS, "winner_id": CONTACTS + 1, "reversed_score": "1/4"}
+    before = ask(world, "MergedInto", **arguments)
 
-    merging.merge(world, CONTACT, str(CONTACTS), str(CONTACTS + 1))
+    merges.merge(world, CONTACT, str(CONTACTS), str(CONTACTS + 1))
 
     assert before.score == 0
-    assert ask(world, "MergedInto", **asked).score == Fraction(1, 4)
+    assert ask(world, "MergedInto", **arguments).score == Fraction(1, 4)
     assert ask(world, "MergedInto", loser_id=CONTACTS + 1, winner_id=CONTACTS).held
 
 
 def test_a_chain_of_merges_ends_at_its_winner(world: World) -> None:
-    merging.merge(world, CONTACT, str(CONTACTS + 1), str(CONTACTS))
-    merging.merge(world, CONTACT, str(CONTACTS + 2), str(CONTACTS + 1))
+    merges.merge(world, CONTACT, str(CONTACTS + 1), str(CONTACTS))
+    merges.merge(world, CONTACT, str(CONTACTS + 2), str(CONTACTS + 1))
 
     assert ask(world, "MergedInto", loser_id=CONTACTS, winner_id=CONTACTS + 2).held
 
@@ -127,7 +128,7 @@ def test_untouched_counts_what_was_changed_and_stayed_so(world: World) -> None:
 
 
 def test_planted_trouble_is_not_a_touch(world: World) -> None:
-    world.actor = "house"
+    world.actor = "system"
     update(world, CONTACTS, phone="1")
     world.actor = "agent"
 
@@ -157,17 +158,17 @@ def test_stray_changes_cost_their_share(world: World) -> None:
 
 
 def test_an_activity_says_what_it_should(world: World) -> None:
-    asked = {"record_id": CONTACTS, "kind": "notes", "words": ["Renewal", "june"]}
-    assert "no new notes" in ask(world, "HasActivity", **asked).because
+    arguments = {"record_id": CONTACTS, "kind": "notes", "words": ["Renewal", "june"]}
+    assert "no new notes" in ask(world, "HasActivity", **arguments).because
 
     note = records.create(
         world,
         BY_NAME["notes"],
         {"hs_note_body": "Renewal moved to June", "hs_timestamp": "2026-05-01"},
-        [records.Tie(str(CONTACTS), (associations.Spec("HUBSPOT_DEFINED", 202),))],
+        [records.NewAssociation(str(CONTACTS), (associations.Spec("HUBSPOT_DEFINED", 202),))],
     )
 
-    assert str(note["id"]) in ask(world, "HasActivity", **asked).because
+    assert str(note["id"]) in ask(world, "HasActivity", **arguments).because
     assert "do not say so" in ask(world, "HasActivity", record_id=CONTACTS, kind="notes", words=["July"]).because
     assert note["id"] > NOTES
 
@@ -178,7 +179,7 @@ def test_an_unknown_argument_does_not_load() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "held", "asked"),
+    ("name", "stored", "accepted"),
     [
         ("phone", "+49 (0)30 90182-0", "0049309 01820"),
         ("website", "https://www.corvane.eu/", "corvane.eu"),
@@ -186,10 +187,10 @@ def test_an_unknown_argument_does_not_load() -> None:
         ("city", "Zu\u0308rich", "Zürich"),
     ],
 )
-def test_a_record_reads_the_same_however_it_is_spelt(world: World, name: str, held: str, asked: str) -> None:
-    update(world, CONTACTS, **{name: held})
+def test_a_record_reads_the_same_however_it_is_spelt(world: World, name: str, stored: str, accepted: str) -> None:
+    update(world, CONTACTS, **{name: stored})
 
-    assert ask(world, "RecordReads", record_id=CONTACTS, readings={name: ["something else", asked]}).held
+    assert ask(world, "RecordMatches", record_id=CONTACTS, accepted={name: ["something else", accepted]}).held
 
 
 def test_amounts_and_days_are_read_as_such(world: World) -> None:
@@ -197,42 +198,49 @@ def test_amounts_and_days_are_read_as_such(world: World) -> None:
         world, DEAL, records.read(world, DEAL, str(DEALS)), {"amount": "17400.0", "closedate": "2026-12-01T17:00:00Z"}
     )
 
-    readings = {"amount": ["17400"], "closedate": ["2026-12-01"], "dealname": [""]}
-    finding = ask(world, "RecordReads", record_id=DEALS, readings=readings)
+    accepted = {"amount": ["17400"], "closedate": ["2026-12-01"], "dealname": [""]}
+    finding = ask(world, "RecordMatches", record_id=DEALS, accepted=accepted)
 
     assert finding.score == Fraction(2, 3)
     assert not ask(
-        world, "RecordReads", record_id=DEALS, readings={"amount": ["1740"], "closedate": ["2026-12-02"]}
+        world, "RecordMatches", record_id=DEALS, accepted={"amount": ["1740"], "closedate": ["2026-12-02"]}
     ).score
 
 
 def test_capitals_and_edges_count_where_they_are_the_trouble(world: World) -> None:
-    asked = {"record_id": CONTACTS, "readings": {"city": ["Ulm"]}}
+    arguments = {"record_id": CONTACTS, "accepted": {"city": ["Ulm"]}}
     update(world, CONTACTS, city="ULM")
-    shouted = ask(world, "RecordReads", **asked, cased=True)
+    shouted = ask(world, "RecordMatches", **arguments, case_sensitive=True)
     update(world, CONTACTS, city="Ulm ")
-    untidy = ask(world, "RecordReads", **asked, cased=True)
+    untidy = ask(world, "RecordMatches", **arguments, case_sensitive=True)
 
     assert not shouted.score
     assert not untidy.score
-    assert ask(world, "RecordReads", **asked).held
+    assert ask(world, "RecordMatches", **arguments).held
 
 
 def test_an_open_to_do_is_new_due_in_time_and_in_the_right_hands(world: World) -> None:
-    asked = {"record_id": DEALS, "due_from": "2026-11-10", "due_until": "2026-11-12"}
+    arguments = {"record_id": DEALS, "due_from": "2026-11-10", "due_until": "2026-11-12"}
     task = BY_NAME["tasks"]
-    nothing = ask(world, "HasOpenTask", **asked)
+    nothing = ask(world, "HasOpenTask", **arguments)
 
     def make(**properties: str) -> None:
-        tie = records.Tie(str(DEALS), (associations.Spec("HUBSPOT_DEFINED", 216),))
-        records.create(world, task, {"hs_task_subject": "Call back", **properties}, [tie])
+        association = records.NewAssociation(str(DEALS), (associations.Spec("HUBSPOT_DEFINED", 216),))
+        records.create(world, task, {"hs_task_subject": "Call back", **properties}, [association])
 
     make(hs_timestamp="2026-11-11T09:00:00Z", hs_task_status="COMPLETED")
     make(hs_timestamp="2026-11-09T09:00:00Z")
-    wrong = ask(world, "HasOpenTask", **asked)
+    wrong = ask(world, "HasOpenTask", **arguments)
     make(hs_timestamp="2026-11-12T09:00:00Z")
 
     assert not nothing.score
     assert not wrong.score
-    assert ask(world, "HasOpenTask", **asked).held
-    assert not ask(world, "HasOpenTask", **asked, owner_id="1").held
+    assert ask(world, "HasOpenTask", **arguments).held
+    assert not ask(world, "HasOpenTask", **arguments, owner_id="1").held
+
+
+def test_a_renamed_check_keeps_the_name_that_recorded_verdicts_carry(world: World) -> None:
+    record = ask(world, "RecordMatches", record_id=CONTACTS, accepted={"city": ["Ulm"]})
+    activity = ask(world, "ActivityMatches", record_id=CONTACTS, kind="calls")
+
+    assert (record.check, activity.check) == ("RecordReads", "ActivityReads")

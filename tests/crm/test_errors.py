@@ -21,22 +21,22 @@ def test_a_taken_address_is_a_conflict_that_names_the_holder(sdk: HubSpot) -> No
             contacts.SimplePublicObjectInputForCreate(properties={"email": "marta.brandt0@corvane.eu"}, associations=[])
         )
 
-    told = json.loads(declined.value.body)
+    body = json.loads(declined.value.body)
     assert declined.value.status == 409
-    assert told == {
+    assert body == {
         "status": "error",
         "message": f"Contact already exists. Existing ID: {CONTACTS}",
-        "correlationId": told["correlationId"],
+        "correlationId": body["correlationId"],
         "category": "CONFLICT",
     }
-    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", told["correlationId"])
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", body["correlationId"])
 
 
 def test_an_unknown_property_is_spelt_out_in_the_message(account: Account) -> None:
-    told = account.http.post(OBJECTS, json={"properties": {"x": "1"}}).json()
+    body = account.http.post(OBJECTS, json={"properties": {"x": "1"}}).json()
 
-    prefix, _, problems = told["message"].partition(": ")
-    assert (prefix, told["category"]) == ("Property values were not valid", "VALIDATION_ERROR")
+    prefix, _, problems = body["message"].partition(": ")
+    assert (prefix, body["category"]) == ("Property values were not valid", "VALIDATION_ERROR")
     assert json.loads(problems) == [
         {
             "isValid": False,
@@ -46,7 +46,7 @@ def test_an_unknown_property_is_spelt_out_in_the_message(account: Account) -> No
             "localizedErrorMessage": 'Property "x" does not exist',
         }
     ]
-    assert told["errors"][0]["context"] == {"propertyName": ["x"]}
+    assert body["errors"][0]["context"] == {"propertyName": ["x"]}
 
 
 @pytest.mark.parametrize("record_id", ["999999", "0", "abc", "9" * 30, "٣"])
@@ -54,8 +54,8 @@ def test_what_is_not_there_is_not_found(sdk: HubSpot, record_id: str) -> None:
     with pytest.raises(contacts.exceptions.NotFoundException) as declined:
         sdk.crm.contacts.basic_api.get_by_id(record_id)
 
-    told = json.loads(declined.value.body)
-    assert (told["status"], told["message"], told["category"]) == ("error", "resource not found", "OBJECT_NOT_FOUND")
+    body = json.loads(declined.value.body)
+    assert (body["status"], body["message"], body["category"]) == ("error", "resource not found", "OBJECT_NOT_FOUND")
 
 
 def test_a_wrong_credential_is_refused(running: Running[Account]) -> None:
@@ -93,8 +93,8 @@ def test_each_refusal_has_its_status_category_and_words(
 ) -> None:
     answer = account.http.request(method, path, json=body)
 
-    told = answer.json()
-    assert (answer.status_code, told["status"], told["category"]) == (status, "error", category)
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["category"]) == (status, "error", category)
     assert words in answer.text
 
 
@@ -143,9 +143,9 @@ def test_a_planned_limit_speaks_as_the_vendor_does(running: Running[Account]) ->
     answer = limited(account)
     account.close()
 
-    told = answer.json()
-    assert told["message"] == "You have reached your secondly limit."
-    assert (told["errorType"], told["policyName"]) == ("RATE_LIMIT", "SECONDLY")
+    body = answer.json()
+    assert body["message"] == "You have reached your secondly limit."
+    assert (body["errorType"], body["policyName"]) == ("RATE_LIMIT", "SECONDLY")
     assert answer.headers["retry-after"] == "1"
 
 

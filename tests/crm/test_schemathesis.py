@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.crm.kinds import STANDARD
+from services.crm.object_types import STANDARD
 from services.crm.product import product
 from tests.contract.generated import NEGATIVE, POSITIVE, Inside, aimed_at, nouns
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, OWNER, TICKETS, build_account

@@ -8,7 +8,7 @@ from hubspot import HubSpot
 from hubspot.crm import contacts as contact_models
 from hubspot.crm import objects as models
 
-from services.crm.kinds import STANDARD
+from services.crm.object_types import STANDARD
 from tests.contract.running import Account
 from tests.crm.account import COMPANIES, CONTACTS, DEALS, NOTES, PEOPLE
 

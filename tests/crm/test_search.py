@@ -233,7 +233,7 @@ def test_a_stroll_along_an_index_pages_as_sorting_does(
     sorted_ = pages()
     monkeypatch.setattr("services.crm.operations.search._FEW", 0)
     monkeypatch.setattr("services.crm.operations.search._MANY", 0)
-    monkeypatch.setattr("services.crm.operations.search._STRIDE", 3)
+    monkeypatch.setattr("services.crm.operations.search._FIRST_CHUNK", 3)
 
     assert pages() == sorted_
     assert len({found for page in sorted_ for found in page}) == 27

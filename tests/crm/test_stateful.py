@@ -18,10 +18,11 @@ from hypothesis.stateful import (
 )
 
 from services.crm.errors import CrmRefusal
-from services.crm.kinds import BY_NAME
-from services.crm.operations import associations, batches, merging, records, search, showing
-from services.crm.operations.search import Filter, Search
+from services.crm.object_types import BY_NAME
+from services.crm.operations import associations, batches, merges, records, search, serialization
+from services.crm.operations.search import Filter, SearchRequest
 from services.crm.product import product
+from services.crm.rows import ObjectTypeName, RecordId
 from services.kernel.forks import Forks
 from services.kernel.template import Template
 from services.kernel.world import World
@@ -41,8 +42,8 @@ class Model:
         self.kinds: dict[int, str] = {}
         self.archived: set[int] = set()
         self.merged: dict[int, int] = {}
-        self.ties: set[tuple[int, int]] = set()
-        self.further: dict[int, list[str]] = {}
+        self.associated: set[tuple[int, int]] = set()
+        self.additional_emails: dict[int, list[str]] = {}
 
     def live(self, record: int) -> int | None:
         """The record that answers for this id."""
@@ -50,38 +51,42 @@ class Model:
             record = self.merged[record]
         return None if record in self.archived or record not in self.values else record
 
-    def holder(self, email: str) -> int | None:
+    def find_by_email(self, email: str) -> int | None:
         for record in sorted(self.values):
             if record in self.archived or self.kinds[record] != "contacts":
                 continue
-            if email == self.values[record].get("email") or email in self.further.get(record, []):
+            if email == self.values[record].get("email") or email in self.additional_emails.get(record, []):
                 return record
         return None
 
     def may_take(self, email: str | None, own: int | None) -> bool:
-        return not email or self.holder(email) in (None, own)
+        return not email or self.find_by_email(email) in (None, own)
 
-    def write(self, record: int, given: dict[str, str]) -> None:
+    def write(self, record: int, properties: dict[str, str]) -> None:
         values = dict(self.values.get(record, {}))
-        for name, value in given.items():
+        for name, value in properties.items():
             if name == "lifecyclestage" and value and name in values:
                 value = max(value, values[name], key=STAGES.index)
             values[name] = value
         self.values[record] = {name: value for name, value in values.items() if value}
 
     def merge(self, winner: int, loser: int) -> None:
-        mine, theirs = self.values[winner], self.values[loser]
-        self.values[winner] = {**theirs, **mine}
+        kept_values, added_values = self.values[winner], self.values[loser]
+        self.values[winner] = {**added_values, **kept_values}
         if self.kinds[winner] == "contacts":
-            addresses = [*self.further.get(winner, []), *self.further.get(loser, []), theirs.get("email", "")]
+            addresses = [
+                *self.additional_emails.get(winner, []),
+                *self.additional_emails.get(loser, []),
+                added_values.get("email", ""),
+            ]
             kept = self.values[winner].get("email")
-            self.further[winner] = list(dict.fromkeys(one for one in addresses if one and one != kept))
-        moved = {one for one in self.ties if loser in one}
-        self.ties -= moved
+            self.additional_emails[winner] = list(dict.fromkeys(one for one in addresses if one and one != kept))
+        moved = {one for one in self.associated if loser in one}
+        self.associated -= moved
         for one, other in moved:
             pair = (winner if one == loser else one, winner if other == loser else other)
             if pair[0] != pair[1]:
-                self.ties.add(pair)
+                self.associated.add(pair)
         self.archived.add(loser)
         self.merged[loser] = winner
 
@@ -107,8 +112,8 @@ class Account(RuleBasedStateMachine):
     @initialize(target=known)
     def begin(self) -> Any:
         """Four people at two companies, so that a merge has something to move from the start."""
-        people = [self._created("contacts", {"city": city}) for city in ("Leeds", "Ålesund", "LEEDS", "Ulm")]
-        firms = [self._created("companies", {"name": name}) for name in ("Hollis & Pine", "Pine & Hollis")]
+        people = [self._create("contacts", {"city": city}) for city in ("Leeds", "Ålesund", "LEEDS", "Ulm")]
+        firms = [self._create("companies", {"name": name}) for name in ("Hollis & Pine", "Pine & Hollis")]
         for person, firm in ((people[0], firms[0]), (people[1], firms[1])):
             self.associate(person, firm, tied=True)
         return multiple(*people, *firms)
@@ -117,30 +122,30 @@ class Account(RuleBasedStateMachine):
         target=known, email=st.sampled_from((*EMAILS, "")), stage=st.sampled_from(STAGES), city=st.sampled_from(CITIES)
     )
     def create_contact(self, email: str, stage: str, city: str) -> Any:
-        given = {"email": email, "lifecyclestage": stage, "city": city}
+        properties = {"email": email, "lifecyclestage": stage, "city": city}
         if not self.model.may_take(email, None):
-            self._refused(lambda: records.create(self.world, BY_NAME["contacts"], given))
+            self._expect_refusal(lambda: records.create(self.world, BY_NAME["contacts"], properties))
             return multiple()
-        return self._created("contacts", given)
+        return self._create("contacts", properties)
 
     @rule(record=known, email=st.sampled_from((*EMAILS, "", None)), stage=st.sampled_from((*STAGES, "", None)), city=st.sampled_from(CITIES))  # fmt: skip
     def update(self, record: int, email: str | None, stage: str | None, city: str) -> None:
         kind = self.model.kinds[record]
-        given = {"city": city}
+        properties = {"city": city}
         if kind == "contacts":
-            given |= {"email": email} if email is not None else {}
-        given |= {"lifecyclestage": stage} if stage is not None else {}
+            properties |= {"email": email} if email is not None else {}
+        properties |= {"lifecyclestage": stage} if stage is not None else {}
         target = self.model.live(record)
 
         def write() -> None:
             row = records.read(self.world, BY_NAME[kind], str(record))
-            records.update(self.world, BY_NAME[kind], row, given)
+            records.update(self.world, BY_NAME[kind], row, properties)
 
-        if target is None or (kind == "contacts" and not self.model.may_take(given.get("email"), target)):
-            self._refused(write)
+        if target is None or (kind == "contacts" and not self.model.may_take(properties.get("email"), target)):
+            self._expect_refusal(write)
             return
         self._request(write)
-        self.model.write(target, given)
+        self.model.write(target, properties)
 
     @rule(record=known, really=st.sampled_from((False, False, True)))
     def archive(self, record: int, really: bool) -> None:
@@ -158,10 +163,10 @@ class Account(RuleBasedStateMachine):
         one, other = self.model.live(winner), self.model.live(loser)
 
         def merge() -> None:
-            merging.merge(self.world, BY_NAME[kind], str(winner), str(loser))
+            merges.merge(self.world, BY_NAME[kind], str(winner), str(loser))
 
         if one is None or other is None or one == other or self.model.kinds[other] != kind:
-            self._refused(merge)
+            self._expect_refusal(merge)
             return
         self._request(merge)
         self.model.merge(one, other)
@@ -172,21 +177,21 @@ class Account(RuleBasedStateMachine):
         possible = one != other and all(self.model.live(record) == record for record in (one, other))
 
         def change() -> None:
-            here, there = (
-                associations.live(self.world, BY_NAME[kind], str(record))
+            source, target = (
+                associations.require_record(self.world, BY_NAME[kind], str(record))
                 for record, kind in zip((one, other), kinds, strict=True)
             )
             if tied:
-                associations.tie(self.world, here, there, [])
+                associations.add(self.world, source, target, [])
             else:
-                associations.untie(self.world, here["id"], BY_NAME[kinds[1]], there["id"])
+                associations.remove(self.world, source, target)
 
         if not possible and (tied or one != other or self.model.live(one) != one):
-            self._refused(change)
+            self._expect_refusal(change)
             return
         self._request(change)
         pairs = {(one, other), (other, one)}
-        self.model.ties = self.model.ties | pairs if tied else self.model.ties - pairs
+        self.model.associated = self.model.associated | pairs if tied else self.model.associated - pairs
 
     @invariant()
     def every_record_reads_as_the_model_says(self) -> None:
@@ -195,7 +200,7 @@ class Account(RuleBasedStateMachine):
             target = self.model.live(record)
             assert (None if row is None else row["id"]) == target
             if row is not None and target is not None:
-                held = {
+                stored = {
                     name: row["properties"][name]
                     for name in ("email", "lifecyclestage", "city")
                     if name in row["properties"]
@@ -205,25 +210,27 @@ class Account(RuleBasedStateMachine):
                     for name in ("email", "lifecyclestage", "city")
                     if name in self.model.values[target]
                 }
-                assert held == wanted
+                assert stored == wanted
 
     @invariant()
-    def ties_go_both_ways_and_lead_where_the_model_says(self) -> None:
+    def associations_go_both_ways_and_lead_where_the_model_says(self) -> None:
         for record, kind in self.model.kinds.items():
             if self.model.live(record) != record:
                 continue
-            wanted = {other for one, other in self.model.ties if one == record and other not in self.model.archived}
+            wanted = {
+                other for one, other in self.model.associated if one == record and other not in self.model.archived
+            }
             found: set[int] = set()
             for to_kind in KINDS:
-                ends = associations.ends(self.world, [record], to_kind).get(record, [])
-                found |= {end.to_id for end in ends}
+                targets = associations.list_targets(self.world, RecordId(record), ObjectTypeName(to_kind))
+                found |= {target.to_id for target in targets}
             assert found == wanted, (record, kind)
 
     @invariant()
     def a_search_finds_what_reading_shows(self) -> None:
         for city in ("leeds", "ålesund"):
-            asked = Search(groups=((Filter("city", "EQ", city),),), limit=200)
-            found = {int(row["id"]) for row in search.search(self.world, BY_NAME["contacts"], asked).results}
+            request = SearchRequest(groups=((Filter("city", "EQ", city),),), limit=200)
+            found = {int(row["id"]) for row in search.search(self.world, BY_NAME["contacts"], request).results}
             wanted = {
                 record
                 for record, values in self.model.values.items()
@@ -234,20 +241,20 @@ class Account(RuleBasedStateMachine):
             assert found == wanted
 
     @invariant()
-    def what_is_shown_is_what_is_held(self) -> None:
+    def an_answer_has_the_id_of_its_row(self) -> None:
         for record in sorted(self.model.values)[-1:]:
             kind = BY_NAME[self.model.kinds[record]]
             row = records.find(self.world, kind, str(record))
             if row is not None:
-                shown = showing.show_whole(self.world, kind, row)
-                assert shown["properties"].get("hs_object_id") == str(row["id"])
+                body = serialization.serialize_whole(self.world, kind, row)
+                assert body["properties"].get("hs_object_id") == str(row["id"])
 
-    def _created(self, kind: str, given: dict[str, str]) -> int:
-        made: list[int] = []
-        self._request(lambda: made.append(records.create(self.world, BY_NAME[kind], given)["id"]))
-        self.model.kinds[made[0]] = kind
-        self.model.write(made[0], given)
-        return made[0]
+    def _create(self, kind: str, properties: dict[str, str]) -> int:
+        created_ids: list[int] = []
+        self._request(lambda: created_ids.append(records.create(self.world, BY_NAME[kind], properties)["id"]))
+        self.model.kinds[created_ids[0]] = kind
+        self.model.write(created_ids[0], properties)
+        return created_ids[0]
 
     def _request(self, act: Callable[[], Any]) -> None:
         self.world.clock.tick()
@@ -255,7 +262,7 @@ class Account(RuleBasedStateMachine):
         act()
         self.world.keep()
 
-    def _refused(self, act: Callable[[], Any]) -> None:
+    def _expect_refusal(self, act: Callable[[], Any]) -> None:
         self.world.clock.tick()
         self.world.begin()
         with pytest.raises(CrmRefusal):

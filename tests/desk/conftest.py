@@ -11,9 +11,10 @@ from zdesk import Zendesk
 from zenpy import Zenpy
 
 from services.desk.product import product
+from services.kernel.actor_requests import ActorRequest
 from services.kernel.answers import Answer
+from services.kernel.changes import CUSTOMER
 from services.kernel.forks import Forks
-from services.kernel.visitors import CUSTOMER, Visit
 from services.kernel.world import World
 from tests.contract import running as contract
 from tests.contract.running import Running, forks_of, opened
@@ -27,7 +28,7 @@ class Account(contract.Account):
         self, user: int, method: str, path: str, body: dict[str, Any] | None = None, **query: str
     ) -> tuple[int, Any]:
         """What a customer asks in their own name, and the desk's answer."""
-        visit = Visit(user, CUSTOMER, method, f"/api/v2/{path}", query, body)
+        visit = ActorRequest(user, CUSTOMER, method, f"/api/v2/{path}", query, body)
         answer = self.running.there(self._served(visit))
         return answer.status, orjson.loads(answer.body)
 
@@ -55,9 +56,9 @@ class Account(contract.Account):
                 return job
         raise AssertionError(f"the job does not end: {job}")
 
-    async def _served(self, visit: Visit) -> Answer:
+    async def _served(self, visit: ActorRequest) -> Answer:
         async with self.episode.lock:
-            return await self.running.service.house.visitors.serve(self.world, visit)
+            return await self.running.service.host.actor_requests.serve(self.world, visit)
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from services.desk import tables
-from services.desk.operations import measures, tickets, users
-from services.desk.operations.texts import as_html
+from services.desk.operations.tickets import blank_ticket
+from services.desk.operations.users import blank_user
+from services.desk.records.markup import to_html
+from services.desk.records.ticket_metrics import start_metrics
 from services.kernel.template import WorldMeta, build
 
 NOW = 1_794_819_600_000  # 2026-11-16T09:00:00Z
@@ -50,34 +52,34 @@ OPTIONS = [{"id": 1, "name": "Portal", "raw_name": "Portal", "value": "product_p
            {"id": 2, "name": "Gateway", "raw_name": "Gateway", "value": "product_gateway", "default": False}]  # fmt: skip
 
 
-class Shelf:
+class RowBuilder:
     """Rows by table, and the last id of each."""
 
     def __init__(self) -> None:
         self.rows: dict[sa.Table, list[dict[str, Any]]] = {}
         self.counters: dict[str, int] = {}
 
-    def put(
-        self, table: sa.Table, key: int | str, body: dict[str, Any], at: int = NOW - 30 * DAY, counter: str = ""
+    def add(
+        self, table: sa.Table, key: int | str, body: dict[str, Any], time_ms: int = NOW - 30 * DAY, counter: str = ""
     ) -> None:
-        self.rows.setdefault(table, []).append({"id": key, "created_at": at, "updated_at": at, "body": body})
+        self.rows.setdefault(table, []).append({"id": key, "created_at": time_ms, "updated_at": time_ms, "body": body})
         if isinstance(key, int):
             name = counter or str(table.name)
             self.counters[name] = max(self.counters.get(name, 0), key)
 
 
 def build_office(folder: Path) -> None:
-    shelf = Shelf()
-    _settings(shelf)
-    _people(shelf)
-    for place, told in enumerate(TICKETS):
-        _ticket(shelf, place, *told)
-    about = WorldMeta("desk", "standard", 7, NOW, shelf.counters)
-    build(folder / "desk-standard.sqlite", tables.schema, about, shelf.rows.items())
+    rows = RowBuilder()
+    _add_settings(rows)
+    _add_people(rows)
+    for place, values in enumerate(TICKETS):
+        _add_ticket(rows, place, *values)
+    about = WorldMeta("desk", "standard", 7, NOW, rows.counters)
+    build(folder / "desk-standard.sqlite", tables.schema, about, rows.rows.items())
 
 
-def _settings(shelf: Shelf) -> None:
-    shelf.put(tables.account, tables.ACCOUNT, {"subdomain": "tessavik", "name": "Tessavik", "agent_id": MARA})
+def _add_settings(rows: RowBuilder) -> None:
+    rows.add(tables.account, tables.ACCOUNT, {"subdomain": "tessavik", "name": "Tessavik", "agent_id": MARA})
     for key, kind, title, more in (
         (PRODUCT_FIELD, "tagger", "Product", {"custom_field_options": OPTIONS}),
         (ORDER_FIELD, "text", "Order number", {}),
@@ -85,33 +87,33 @@ def _settings(shelf: Shelf) -> None:
     ):
         body = {"type": kind, "title": title, "raw_title": title, "description": title, "position": key - 3000}
         body |= {"active": True, "required": False, "tag": None, "removable": True, "key": None} | more
-        shelf.put(tables.ticket_fields, key, body)
-    shelf.put(tables.brands, BRAND, {"name": "Tessavik", "subdomain": "tessavik", "active": True, "default": True})
-    shelf.put(
+        rows.add(tables.ticket_fields, key, body)
+    rows.add(tables.brands, BRAND, {"name": "Tessavik", "subdomain": "tessavik", "active": True, "default": True})
+    rows.add(
         tables.ticket_forms,
         FORM,
         {"name": "Default", "active": True, "default": True, "position": 1, "ticket_field_ids": [PRODUCT_FIELD]},
     )
-    shelf.put(
+    rows.add(
         tables.custom_statuses,
         601,
         {"status_category": "open", "agent_label": "With engineering", "active": True, "default": False},
     )
-    shelf.put(tables.user_fields, 3101, {"key": "plan", "type": "text", "title": "Plan", "position": 1, "active": True})
+    rows.add(tables.user_fields, 3101, {"key": "plan", "type": "text", "title": "Plan", "position": 1, "active": True})
     for key, name in ((BILLING_GROUP, "Billing"), (TECH_GROUP, "Technical"), (SALES_GROUP, "Sales")):
-        shelf.put(
+        rows.add(
             tables.groups,
             key,
             {"name": name, "description": f"{name} questions", "default": False, "is_public": True, "deleted": False},
         )
 
 
-def _people(shelf: Shelf) -> None:
+def _add_people(rows: RowBuilder) -> None:
     for key, (name, email, role, group) in STAFF.items():
-        body = users.blank(name, email) | {"role": role, "default_group_id": group, "verified": True}
-        shelf.put(tables.users, key, body)
-        _identity(shelf, key, email)
-        shelf.put(tables.group_memberships, key, {"user_id": key, "group_id": group, "default": True})
+        body = {**blank_user(name, email), "role": role, "default_group_id": group, "verified": True}
+        rows.add(tables.users, key, body)
+        _add_identity(rows, key, email)
+        rows.add(tables.group_memberships, key, {"user_id": key, "group_id": group, "default": True})
     for key, name, domain in ((CORVANE, "Corvane", "corvane.eu"), (HALDEN, "Halden Marine", "halden-marine.no")):
         body = {"name": name, "domain_names": [domain], "details": None, "notes": None, "group_id": None}
         body |= {
@@ -121,43 +123,44 @@ def _people(shelf: Shelf) -> None:
             "tags": ["customer"] if key == HALDEN else [],
             "organization_fields": {},
         }
-        shelf.put(tables.organizations, key, body)
+        rows.add(tables.organizations, key, body)
     for key, (name, email, organization) in CUSTOMERS.items():
-        shelf.put(tables.users, key, users.blank(name, email) | {"organization_id": organization})
-        _identity(shelf, key, email)
+        rows.add(tables.users, key, {**blank_user(name, email), "organization_id": organization})
+        _add_identity(rows, key, email)
         if organization is not None:
             member = {"user_id": key, "organization_id": organization, "default": True, "view_tickets": False}
-            shelf.put(tables.organization_memberships, key, member)
+            rows.add(tables.organization_memberships, key, member)
 
 
-def _identity(shelf: Shelf, user: int, email: str) -> None:
+def _add_identity(rows: RowBuilder, user: int, email: str) -> None:
     body = {"user_id": user, "type": "email", "value": email, "primary": True, "verified": True}
-    shelf.put(tables.identities, user, body | {"undeliverable_count": 0, "deliverable_state": "deliverable"})
+    rows.add(tables.identities, user, body | {"undeliverable_count": 0, "deliverable_state": "deliverable"})
 
 
-def _ticket(
-    shelf: Shelf, place: int, key: int, subject: str, text: str, status: str, requester: int, assignee: int | None,
+def _add_ticket(
+    rows: RowBuilder, place: int, key: int, subject: str, text: str, status: str, requester: int, assignee: int | None,
     group: int | None, kind: str | None, priority: str | None, tags: list[str],
 ) -> None:  # fmt: skip
-    at = NOW - (len(TICKETS) - place) * DAY
+    time_ms = NOW - (len(TICKETS) - place) * DAY
     via = {"channel": "email", "source": {"from": {}, "to": {}, "rel": None}}
-    body = tickets.blank() | {
-        "subject": subject, "description": text, "status": status, "requester_id": requester,
+    body = {
+        **blank_ticket(requester),
+        "subject": subject, "description": text, "status": status,
         "submitter_id": requester, "assignee_id": assignee, "group_id": group, "type": kind, "priority": priority,
         "tags": tags, "via": via, "organization_id": CUSTOMERS[requester][2],
         "problem_id": PROBLEM if key == INCIDENT else None,
     }  # fmt: skip
-    body["metrics"] = measures.begun(body, requester, at)
+    body["metrics"] = start_metrics(body, requester, time_ms)
     event, audit = 10_000 + 10 * key, 20_000 + key
     comment = {
-        "type": "Comment", "ticket_id": key, "author_id": requester, "body": text, "html_body": as_html(text),
+        "type": "Comment", "ticket_id": key, "author_id": requester, "body": text, "html_body": to_html(text),
         "plain_body": text, "public": True, "attachments": [], "audit_id": audit, "via": via,
         "metadata": {"system": {}, "custom": {}},
     }  # fmt: skip
-    shelf.put(tables.tickets, key, body, at)
-    shelf.put(tables.comments, event, comment, at, "events")
+    rows.add(tables.tickets, key, body, time_ms)
+    rows.add(tables.comments, event, comment, time_ms, "events")
     created = {"id": event + 1, "type": "Create", "field_name": "status", "value": status}
     events = [{"id": event, "type": "Comment"}, created]
-    told = {"ticket_id": key, "author_id": requester, "via": via, "metadata": {"system": {}, "custom": {}}}
-    shelf.put(tables.audits, audit, told | {"events": events}, at)
-    shelf.counters["events"] = event + 1
+    audited = {"ticket_id": key, "author_id": requester, "via": via, "metadata": {"system": {}, "custom": {}}}
+    rows.add(tables.audits, audit, audited | {"events": events}, time_ms)
+    rows.counters["events"] = event + 1

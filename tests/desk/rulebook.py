@@ -2,25 +2,21 @@
 
 from typing import Any
 
-import sqlalchemy as sa
-
 from services.desk import defaults
-from services.desk.operations import due, listing, tickets
-from services.desk.operations.listing import equal
-from services.desk.rules import keeping
+from services.desk.operations import clock
+from services.desk.operations.rule_crud import AUTOMATIONS, SLA_POLICIES, TRIGGERS, RuleKind
+from services.desk.operations.tickets import create_ticket, update_ticket
 from services.desk.tables import (
     ACCOUNT,
     account,
     audits,
-    automations,
     comments,
     groups,
     metric_events,
-    sla_policies,
-    triggers,
+    tickets,
     users,
 )
-from services.desk.tables import tickets as ticket_rows
+from services.kernel.documents import equal
 from services.kernel.statements import Row
 from services.kernel.world import World
 from tests.desk.office import HOUR, LENA, MARA
@@ -35,27 +31,27 @@ def condition(field: str, operator: str, value: Any = None) -> Body:
 def trigger(
     world: World, actions: list[tuple[str, Any]], *conditions: Body, some: tuple[Body, ...] = (), title: str = "A rule"
 ) -> Row:
-    return _rule(world, triggers, title, actions, conditions, some)
+    return _create(world, TRIGGERS, title, actions, conditions, some)
 
 
 def automation(world: World, actions: list[tuple[str, Any]], *conditions: Body, title: str = "An hourly rule") -> Row:
-    return _rule(world, automations, title, actions, conditions, ())
+    return _create(world, AUTOMATIONS, title, actions, conditions, ())
 
 
-def _rule(world: World, table: sa.Table, title: str, actions: list, conditions: tuple, some: tuple) -> Row:
-    told = [{"field": field, "value": value} for field, value in actions]
-    return keeping.create(world, table, {"title": title, "all": list(conditions), "any": list(some), "actions": told})
+def _create(world: World, rules: RuleKind, title: str, actions: list, conditions: tuple, some: tuple) -> Row:
+    bodies = [{"field": field, "value": value} for field, value in actions]
+    return rules.create(world, {"title": title, "all": list(conditions), "any": list(some), "actions": bodies})
 
 
 def policy(
     world: World, metrics: dict[str, int], *conditions: Body, priority: str = "normal", office: bool = False
 ) -> Row:
-    promised = [
+    targets = [
         {"priority": priority, "metric": metric, "target": minutes, "business_hours": office}
         for metric, minutes in metrics.items()
     ]
-    given = {"title": "A promise", "filter": {"all": list(conditions)}, "policy_metrics": promised}
-    return keeping.create(world, sla_policies, given)
+    payload = {"title": "A promise", "filter": {"all": list(conditions)}, "policy_metrics": targets}
+    return SLA_POLICIES.create(world, payload)
 
 
 def furnish(world: World) -> dict[str, int]:
@@ -75,16 +71,16 @@ def furnish(world: World) -> dict[str, int]:
 
 def write_in(world: World, subject: str, text: str = "Please help.", who: int = LENA, **more: Any) -> Row:
     """A customer's new ticket."""
-    return tickets.create(world, {"subject": subject, "comment": {"body": text}, **more}, user(world, who)).after
+    return create_ticket(world, {"subject": subject, "comment": {"body": text}, **more}, user(world, who)).after
 
 
-def update(world: World, key: int, who: int = MARA, **given: Any) -> Row:
-    tickets.update(world, key, given, user(world, who))
+def update(world: World, key: int, who: int = MARA, **fields: Any) -> Row:
+    update_ticket(world, key, fields, user(world, who))
     return ticket(world, key)
 
 
-def say(world: World, key: int, text: str = "Hello.", who: int = MARA, *, public: bool = True, **given: Any) -> Row:
-    return update(world, key, who, comment={"body": text, "public": public}, **given)
+def say(world: World, key: int, text: str = "Hello.", who: int = MARA, *, public: bool = True, **fields: Any) -> Row:
+    return update(world, key, who, comment={"body": text, "public": public}, **fields)
 
 
 def user(world: World, key: int) -> Row:
@@ -92,17 +88,17 @@ def user(world: World, key: int) -> Row:
 
 
 def ticket(world: World, key: int) -> Row:
-    return world.get(ticket_rows, key)
+    return world.get(tickets, key)
 
 
 def wait(world: World, hours: float) -> None:
     actor, world.actor = world.actor, "time"
-    due.advance(world, world.clock.now_ms() + round(hours * HOUR))
+    clock.advance(world, world.clock.now_ms() + round(hours * HOUR))
     world.actor = actor
 
 
 def audits_of(world: World, key: int) -> list[Row]:
-    return listing.every(world, audits, equal(ticket_id=key))
+    return audits.find(world, equal(ticket_id=key))
 
 
 def events_of(world: World, key: int, kind: str = "Notification") -> list[Body]:
@@ -110,11 +106,11 @@ def events_of(world: World, key: int, kind: str = "Notification") -> list[Body]:
 
 
 def comments_of(world: World, key: int) -> list[Body]:
-    return [row["body"] for row in listing.every(world, comments, equal(ticket_id=key))]
+    return [row["body"] for row in comments.find(world, equal(ticket_id=key))]
 
 
 def steps(world: World, key: int, metric: str) -> list[tuple[str, int]]:
-    """What befell a promise, and after how many minutes of the world's time."""
-    found = [row["body"] for row in listing.every(world, metric_events, equal(ticket_id=key))]
+    """The events of a target, each with the minutes since the ticket was created."""
+    bodies = [row["body"] for row in metric_events.find(world, equal(ticket_id=key))]
     start = ticket(world, key)["created_at"]
-    return [(one["type"], (one["time_at"] - start) // 60_000) for one in found if one["metric"] == metric]
+    return [(body["type"], (body["time_at"] - start) // 60_000) for body in bodies if body["metric"] == metric]

@@ -41,21 +41,21 @@ def test_every_operation_tells_an_agent_what_it_does() -> None:
 
 
 def test_the_action_space_is_locked() -> None:
-    kept = action_space.locked("desk")
+    kept = action_space.read_lock("desk")
 
     assert kept["version"] >= 1
-    assert {name: kept[name] for name in ("fingerprint", "operations")} == action_space.described("desk"), (
-        "the action space drifted: run python -m tests.contract.action_space desk, which raises its version"
+    assert {name: kept[name] for name in ("fingerprint", "operations")} == action_space.describe("desk"), (
+        "the action space drifted: run python -m tests.contract.action_space raise desk if it is meant to change"
     )
 
 
 def test_every_operation_has_arguments_that_can_be_named() -> None:
-    offered = action_space.offered("desk")
+    offered = action_space.read_catalogue("desk")
 
-    assert {"ticket_id", "ticket"} <= set(offered["desk.tickets.update"].by_name)
-    assert {"ids", "target_comment"} <= set(offered["desk.tickets.merge"].by_name)
-    assert {"page[size]", "sort", "include"} <= set(offered["desk.tickets.list"].by_name)
-    assert {"filename", "file"} <= set(offered["desk.uploads.create"].by_name)
+    assert {"ticket_id", "ticket"} <= set(offered["desk.tickets.update"].arguments_by_name)
+    assert {"ids", "target_comment"} <= set(offered["desk.tickets.merge"].arguments_by_name)
+    assert {"page[size]", "sort", "include"} <= set(offered["desk.tickets.list"].arguments_by_name)
+    assert {"filename", "file"} <= set(offered["desk.uploads.create"].arguments_by_name)
 
 
 def test_the_guide_names_every_check() -> None:

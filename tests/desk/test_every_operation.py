@@ -13,14 +13,16 @@ from pydantic import TypeAdapter
 from services.desk.product import product
 from services.kernel.app import create_api
 from services.kernel.config import Settings
-from services.kernel.dispatch import _flat
+from services.kernel.dispatch import flatten_routes
 from services.kernel.episodes import Episode, Opening
 from services.kernel.serve import Service
 from tests.company import WORLD, small_company
 
 LONG_AGO = 1_600_000_000
 _NUMBERS = itertools.count(1)
-_ROUTES = [one for one in _flat(create_api(product).routes) if isinstance(one, APIRoute) and one.include_in_schema]
+_ROUTES = [
+    one for one in flatten_routes(create_api(product).routes) if isinstance(one, APIRoute) and one.include_in_schema
+]
 BY_NAME: dict[str, APIRoute] = {str(one.operation_id): one for one in _ROUTES}
 READS = sorted(name for name, route in BY_NAME.items() if route.methods == {"GET"})
 WRITES = sorted(set(BY_NAME) - set(READS))
@@ -165,7 +167,7 @@ class Office:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = Service(product, Settings(var=small_company(tmp_path_factory), door_token="door"))
+    running = Service(product, Settings(var=small_company(tmp_path_factory), harness_token="door"))
     yield running
     running.episodes.worlds.close()
 

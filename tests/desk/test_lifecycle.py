@@ -7,11 +7,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from services.desk.operations import deleting, listing, records, requests, tickets
-from services.desk.operations.changing import SYSTEM, change_ticket
-from services.desk.operations.listing import equal
-from services.desk.tables import audits, comments, users
-from services.desk.tables import tickets as ticket_rows
+from services.desk.operations.deleted_tickets import delete_ticket, restore_ticket
+from services.desk.operations.requests import create_request, update_request
+from services.desk.operations.tickets import create_ticket, get_ticket, update_ticket
+from services.desk.records.ticket_changes import SYSTEM, change_ticket
+from services.desk.tables import audits, comments, tickets, users
+from services.kernel.documents import equal
 from services.kernel.errors import Refusal
 from services.kernel.forks import Forks
 from services.kernel.world import World
@@ -21,7 +22,7 @@ STATUSES = ("new", "open", "pending", "hold", "solved", "closed")
 AGENTS = (MARA, JONAS, INES)
 
 
-class Life(RuleBasedStateMachine):
+class TicketLifecycle(RuleBasedStateMachine):
     """One ticket: what the desk does with it, and what the rules of the desk say that it should do."""
 
     forks: Forks
@@ -31,9 +32,9 @@ class Life(RuleBasedStateMachine):
         self.fork = self.forks.take()
         self.world = World(self.fork, seed=7)
         self.world.actor = "agent"
-        self.agent = records.known(self.world, users, MARA)
-        self.customer = records.known(self.world, users, LENA)
-        change = requests.create(self.world, {"comment": {"body": "Help"}}, self.customer)
+        self.agent = users.must_exist(self.world, MARA)
+        self.customer = users.must_exist(self.world, LENA)
+        change = create_request(self.world, {"comment": {"body": "Help"}}, self.customer)
         self.key = change.after["id"]
         self.status, self.assignee, self.priority = "new", None, None
         self.deleted, self.reopens, self.said = False, 0, 1
@@ -52,7 +53,7 @@ class Life(RuleBasedStateMachine):
         return True
 
     def update(self, **given: Any) -> bool:
-        return self.attempt(lambda: tickets.update(self.world, self.key, given, self.agent))
+        return self.attempt(lambda: update_ticket(self.world, self.key, given, self.agent))
 
     def turned(self, status: str) -> None:
         if self.status == "solved" and status not in ("solved", "closed"):
@@ -101,7 +102,7 @@ class Life(RuleBasedStateMachine):
         said = {"comment": {"body": "And?"}}
         allowed = self.takes_changes
 
-        assert self.attempt(lambda: requests.update(self.world, self.key, said, self.customer)) is allowed
+        assert self.attempt(lambda: update_request(self.world, self.key, said, self.customer)) is allowed
         if allowed:
             self.said += 1
             self.turned("open" if self.status in ("pending", "hold", "solved") else self.status)
@@ -110,25 +111,25 @@ class Life(RuleBasedStateMachine):
     def customer_calls_it_solved(self) -> None:
         allowed = not self.deleted and self.status in ("open", "pending", "hold") and self.assignee is not None
 
-        assert self.attempt(lambda: requests.update(self.world, self.key, {"solved": True}, self.customer)) is allowed
+        assert self.attempt(lambda: update_request(self.world, self.key, {"solved": True}, self.customer)) is allowed
         if allowed:
             self.turned("solved")
 
     @rule()
     def time_closes_what_is_solved(self) -> None:
         if self.status == "solved" and not self.deleted:
-            row = tickets.read(self.world, self.key)
+            row = get_ticket(self.world, self.key)
             change_ticket(self.world, row, {"status": "closed"}, SYSTEM, {"channel": "rule", "source": {}})
             self.turned("closed")
 
     @rule()
     def agent_deletes(self) -> None:
-        assert self.attempt(lambda: deleting.delete(self.world, self.key, self.agent)) is not self.deleted
+        assert self.attempt(lambda: delete_ticket(self.world, self.key, self.agent)) is not self.deleted
         self.deleted = True
 
     @rule()
     def agent_restores(self) -> None:
-        assert self.attempt(lambda: deleting.restore(self.world, self.key, self.agent)) is self.deleted
+        assert self.attempt(lambda: restore_ticket(self.world, self.key, self.agent)) is self.deleted
         self.deleted = False
 
     @rule()
@@ -136,27 +137,27 @@ class Life(RuleBasedStateMachine):
         given = {"comment": {"body": "It is back"}, "via_followup_source_id": self.key}
         allowed = self.status == "closed" and not self.deleted
 
-        assert self.attempt(lambda: requests.create(self.world, given, self.customer)) is allowed
+        assert self.attempt(lambda: create_request(self.world, given, self.customer)) is allowed
 
     @invariant()
     def the_ticket_is_where_the_model_is(self) -> None:
         if not hasattr(self, "key"):
             return
-        row = records.known(self.world, ticket_rows, self.key)
+        row = tickets.must_exist(self.world, self.key)
         body = row["body"]
 
         assert (body["status"], body["assignee_id"], body["priority"]) == (self.status, self.assignee, self.priority)
         assert (body["deleted_at"] is not None) is self.deleted
         assert body["metrics"]["reopens"] == self.reopens
         assert (body["metrics"]["solved_at"] is not None) is (self.status in ("solved", "closed"))
-        assert listing.count(self.world, comments, equal(ticket_id=self.key)) == self.said
+        assert comments.count_rows(self.world, equal(ticket_id=self.key)) == self.said
 
     @invariant()
     def the_audits_lead_to_where_it_is(self) -> None:
         if not hasattr(self, "key"):
             return
         status = None
-        for audit in listing.every(self.world, audits, equal(ticket_id=self.key)):
+        for audit in audits.find(self.world, equal(ticket_id=self.key)):
             for event in audit["body"]["events"]:
                 if event.get("field_name") == "status":
                     assert event.get("previous_value", status) == status
@@ -166,7 +167,7 @@ class Life(RuleBasedStateMachine):
 
 
 def test_a_ticket_lives_by_the_rules_of_the_desk(forks: Forks) -> None:
-    class OnThisDesk(Life):
+    class OnThisDesk(TicketLifecycle):
         """On the office's desk."""
 
     OnThisDesk.forks = forks
@@ -179,9 +180,9 @@ def test_a_ticket_lives_by_the_rules_of_the_desk(forks: Forks) -> None:
 
 @pytest.mark.parametrize("status", STATUSES[1:5])
 def test_an_assigned_ticket_is_never_new_again(world: World, status: str) -> None:
-    agent = records.known(world, users, MARA)
-    made = tickets.create(world, {"comment": {"body": "x"}, "assignee_id": MARA, "status": status}, agent)
+    agent = users.must_exist(world, MARA)
+    made = create_ticket(world, {"comment": {"body": "x"}, "assignee_id": MARA, "status": status}, agent)
 
     assert made.after["body"]["status"] == status
     with pytest.raises(Refusal, match="back to New"):
-        tickets.update(world, made.after["id"], {"status": "new"}, agent)
+        update_ticket(world, made.after["id"], {"status": "new"}, agent)

@@ -1,10 +1,8 @@
 """Tickets that a world starts with were promised what they would have been, had the desk watched them."""
 
 from services.desk import defaults
-from services.desk.operations import listing
-from services.desk.rules import beginning
-from services.desk.tables import sla_policies, sla_targets
-from services.desk.tables import tickets as ticket_rows
+from services.desk.rules.initial_targets import build_targets
+from services.desk.tables import sla_policies, sla_targets, tickets
 from services.kernel.world import World
 from tests.desk.office import HELD, NEW, OPEN, PENDING
 from tests.desk.rulebook import condition, policy, say, ticket, update, wait, write_in
@@ -27,14 +25,14 @@ def kept(rows: list) -> list[tuple]:
 
 
 def begun(world: World) -> list:
-    rows = listing.every(world, ticket_rows)
-    return beginning.targets(rows, listing.every(world, sla_policies), defaults.schedule(), world.clock.now_ms())
+    rows, policies = tickets.find(world), sla_policies.find(world)
+    return build_targets(rows, policies, defaults.schedule(), world.clock.now_ms())
 
 
 def test_what_is_worked_out_at_the_start_is_what_watching_would_have_told(world: World) -> None:
     for key in (NEW, OPEN, PENDING, HELD):
         row = ticket(world, key)
-        world.save(ticket_rows, {**row, "body": {**row["body"], "status": "closed"}}, "planted")
+        world.save(tickets, {**row, "body": {**row["body"], "status": "closed"}}, "planted")
     policy(
         world,
         {"first_reply_time": 240, "requester_wait_time": 600, "total_resolution_time": 900},
@@ -49,7 +47,7 @@ def test_what_is_worked_out_at_the_start_is_what_watching_would_have_told(world:
     update(world, waiting, status="open")
     wait(world, 1)
 
-    worked_out, watched = begun(world), listing.every(world, sla_targets)
+    worked_out, watched = begun(world), sla_targets.find(world)
     assert kept(worked_out) == kept(watched)
     assert len(kept(watched)) == 5
 

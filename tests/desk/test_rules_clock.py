@@ -2,10 +2,10 @@
 
 import pytest
 
-from services.desk.operations import deleting, due
-from services.desk.rules import keeping
-from services.desk.tables import automations, sla_policies
-from services.desk.tables import tickets as ticket_rows
+from services.desk.operations.clock import tick
+from services.desk.operations.deleted_tickets import delete_ticket
+from services.desk.operations.rule_crud import AUTOMATIONS, SLA_POLICIES
+from services.desk.tables import tickets
 from services.kernel.clock import TICK_MS
 from services.kernel.forks import Forks
 from services.kernel.world import World
@@ -175,7 +175,7 @@ def test_an_hour_that_falls_into_a_request_is_not_missed(world: World) -> None:
     key = asleep(world)
     world.clock.advance_to(NOW + 2 * HOUR - 500)
     world.clock.advance_to(world.clock.now_ms() + TICK_MS)
-    due.ticked(world)
+    tick(world)
 
     assert status(world, key) == "open"
 
@@ -185,13 +185,12 @@ def test_what_automations_foresee_survives_nothing_that_changed(world: World) ->
     key = asleep(world)
     wait(world, 2)
     row = ticket(world, key)
-    world.save(ticket_rows, {**row, "body": {**row["body"], "status": "hold"}}, "planted")
+    world.save(tickets, {**row, "body": {**row["body"], "status": "hold"}}, "planted")
     wait(world, 6)
     held = status(world, key)
-    world.save(ticket_rows, row, "planted")
-    keeping.update(
+    world.save(tickets, row, "planted")
+    AUTOMATIONS.update(
         world,
-        automations,
         rule["id"],
         {"actions": [{"field": "priority", "value": "urgent"}, {"field": "status", "value": "open"}]},
     )
@@ -307,7 +306,7 @@ def test_a_change_of_priority_changes_the_target_and_counts_what_has_passed(worl
         {"priority": "low", "metric": "first_reply_time", "target": 600, "business_hours": False},
     ]
     made = policy(world, {"first_reply_time": 1})
-    keeping.update(world, sla_policies, made["id"], {"policy_metrics": both})
+    SLA_POLICIES.update(world, made["id"], {"policy_metrics": both})
     key = write_in(world, "Labels", priority="low")["id"]
     wait(world, 1)
     update(world, key, priority="urgent")
@@ -358,7 +357,7 @@ def test_the_companys_promises_and_the_lead_who_hears_of_a_missed_one(world: Wor
 def test_a_deleted_ticket_is_promised_nothing_more(world: World) -> None:
     policy(world, {"first_reply_time": 60})
     key = write_in(world, "Labels", priority="normal")["id"]
-    deleting.delete(world, key, user(world, MARA))
+    delete_ticket(world, key, user(world, MARA))
     wait(world, 3)
 
     assert [kind for kind, _ in steps(world, key, "reply_time")] == ["apply_sla", "activate"]

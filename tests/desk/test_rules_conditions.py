@@ -7,15 +7,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from services.desk.operations import listing
-from services.desk.rules import subjects
-from services.desk.rules.conditions import Subject, holds, meets
+from services.desk.indexing import PRIORITIES, STATUSES
+from services.desk.rules.conditions import Author, Subject, holds, meets
 from services.desk.rules.office_hours import HOUR_MS, MINUTE_MS, Schedule
-from services.desk.rules.selecting import Selection
-from services.desk.rules.subjects import Viewer
-from services.desk.rules.wording import CUSTOM_OPERATORS, OPERATORS, PRIORITIES, STATUSES, TYPES, Condition, Conditions
-from services.desk.tables import tickets as ticket_rows
-from services.kernel.clock import milliseconds
+from services.desk.rules.selection import Selection
+from services.desk.rules.subjects import Viewer, subject_at_rest
+from services.desk.rules.vocabulary import CUSTOM_OPERATORS, OPERATORS, TYPES, Condition, Conditions
+from services.desk.tables import tickets
+from services.kernel.clock import to_milliseconds
 from services.kernel.forks import Forks
 from services.kernel.world import World
 from tests.desk.office import (
@@ -53,7 +52,7 @@ def counted(start: datetime, minutes: int) -> int:
 @settings(max_examples=60, deadline=None)
 @given(MOMENTS, st.integers(0, 4_000))
 def test_open_time_is_what_counting_minutes_says(start: datetime, minutes: int) -> None:
-    start_ms = milliseconds(start)
+    start_ms = to_milliseconds(start)
 
     assert OFFICE.open_ms(start_ms, start_ms + minutes * MINUTE_MS) == counted(start, minutes) * MINUTE_MS
 
@@ -61,7 +60,7 @@ def test_open_time_is_what_counting_minutes_says(start: datetime, minutes: int) 
 @settings(max_examples=200, deadline=None)
 @given(MOMENTS, st.integers(1, 10_000))
 def test_so_much_open_time_later_is_exactly_so_much_later(start: datetime, minutes: int) -> None:
-    start_ms, length = milliseconds(start), minutes * MINUTE_MS
+    start_ms, length = to_milliseconds(start), minutes * MINUTE_MS
     end = OFFICE.after_ms(start_ms, length)
 
     assert OFFICE.open_ms(start_ms, end) == length
@@ -70,7 +69,7 @@ def test_so_much_open_time_later_is_exactly_so_much_later(start: datetime, minut
 
 def subject(world: World, key: int, **more) -> Subject:
     row = ticket(world, key)
-    seen = subjects.at_rest(world, row, world.clock.now_ms(), OFFICE, Viewer.of(world, user(world, MARA)))
+    seen = subject_at_rest(world, row, world.clock.now_ms(), OFFICE, Viewer.of_user(world, user(world, MARA)))
     return Subject(**{**{name: getattr(seen, name) for name in seen.__dataclass_fields__}, **more})
 
 
@@ -162,7 +161,7 @@ def test_conditions_on_an_update_see_both_sides_of_it(
         is_update=True,
         before=before,
         comment=comment,
-        author={"id": LENA, "role": "end-user"},
+        author=Author(LENA, "end-user"),
         channel="web",
     )
 
@@ -215,14 +214,14 @@ CONDITION = st.sampled_from([*STANDING, f"custom_fields_{ORDER_FIELD}"]).flatmap
 def test_an_index_finds_what_looking_at_every_ticket_finds(forks: Forks, every: list, some: list) -> None:
     fork = forks.take()
     world = World(fork, seed=7)
-    conditions, viewer = Conditions(tuple(every), tuple(some)), Viewer.of(world, user(world, MARA))
+    conditions, viewer = Conditions(tuple(every), tuple(some)), Viewer.of_user(world, user(world, MARA))
 
     selection = Selection(world, conditions, viewer)
-    rows = listing.every(world, ticket_rows)
+    rows = tickets.find(world)
     looked = [
         row["id"]
         for row in rows
-        if meets(subjects.at_rest(world, row, world.clock.now_ms(), OFFICE, viewer), conditions)
+        if meets(subject_at_rest(world, row, world.clock.now_ms(), OFFICE, viewer), conditions)
     ]
 
     assert [row["id"] for row in selection.rows()] == looked
@@ -233,7 +232,7 @@ def test_an_index_finds_what_looking_at_every_ticket_finds(forks: Forks, every: 
 def test_hours_since_solved_begin_when_it_was_solved(world: World) -> None:
     row = ticket(world, SOLVED)
     metrics = {**row["body"]["metrics"], "status_updated_at": NOW - 30 * HOUR_MS}
-    world.save(ticket_rows, {**row, "body": {**row["body"], "metrics": metrics}}, "planted")
+    world.save(tickets, {**row, "body": {**row["body"], "metrics": metrics}}, "planted")
 
     assert holds(subject(world, SOLVED), Condition("SOLVED", "is", 30))
     assert not holds(subject(world, SOLVED), Condition("SOLVED", "greater_than", 30))

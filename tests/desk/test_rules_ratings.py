@@ -1,12 +1,14 @@
 """What customers thought: given by them alone, on solved tickets alone, listed and counted."""
 
+from typing import get_args
+
 import pytest
 from zdesk import Zendesk
 from zenpy import Zenpy
 from zenpy.lib.api_objects import SatisfactionRating
 from zenpy.lib.exception import APIException
 
-from services.desk.rules import satisfaction
+from services.desk.schemas.satisfaction import Filter
 from services.desk.tables import tickets
 from tests.desk.conftest import Account
 from tests.desk.office import CLOSED, LENA, NOW, OPEN, PENDING, PRIYA, SOLVED, TOMAS
@@ -78,7 +80,7 @@ def test_ratings_are_listed_by_score_and_time(account: Account, zenpy: Zenpy, zd
         return [one["ticket_id"] - 900 for one in found]
 
     assert [one.ticket_id for one in zenpy.satisfaction_ratings(score="bad")] == [902, 903]
-    assert {score: listed(score=score) for score in satisfaction.SCORES} == {
+    assert {score: listed(score=score) for score in get_args(Filter)} == {
         "good": [0, 1], "bad": [2, 3], "offered": [], "unoffered": [], "received": [0, 1, 2, 3],
         "received_with_comment": [1, 3], "received_without_comment": [0, 2],
         "good_with_comment": [1], "good_without_comment": [0], "bad_with_comment": [3], "bad_without_comment": [2],

@@ -3,8 +3,8 @@
 import pytest
 
 from services.desk.errors import RecordInvalid
-from services.desk.rules import keeping, satisfaction
-from services.desk.tables import triggers
+from services.desk.operations.rule_crud import TRIGGERS, reorder_triggers
+from services.desk.operations.satisfaction_ratings import rate
 from services.kernel.world import World
 from tests.desk.office import BILLING_GROUP, INES, JONAS, LENA, MARA, NEW, OPEN, PENDING, SOLVED, TECH_GROUP, TOMAS
 from tests.desk.rulebook import (
@@ -41,7 +41,7 @@ def test_triggers_run_in_their_order_and_the_last_word_stands(world: World) -> N
     first = trigger(world, [("priority", "low")], CREATED)
     second = trigger(world, [("priority", "high")], CREATED)
     before = write_in(world, "One")["body"]["priority"]
-    keeping.reorder(world, triggers, [second["id"], first["id"]])
+    reorder_triggers(world, [second["id"], first["id"]])
     after = write_in(world, "Two")["body"]["priority"]
 
     assert (before, after) == ("high", "low")
@@ -87,9 +87,9 @@ def test_conditions_see_the_ticket_before_the_update_and_now(world: World) -> No
 
 def test_a_switched_off_trigger_stays_silent_and_a_closed_ticket_meets_none(world: World) -> None:
     rule = trigger(world, [("current_tags", "seen")], condition("status", "is_not", "hold"))
-    keeping.update(world, triggers, rule["id"], {"active": False})
+    TRIGGERS.update(world, rule["id"], {"active": False})
     silent = write_in(world, "Quiet")["body"]["tags"]
-    keeping.update(world, triggers, rule["id"], {"active": True})
+    TRIGGERS.update(world, rule["id"], {"active": True})
 
     assert silent == []
     assert write_in(world, "Loud")["body"]["tags"] == ["seen"]
@@ -151,7 +151,7 @@ def test_a_rule_can_leave_a_note_in_nobodys_name(world: World) -> None:
 def test_a_rule_asks_for_a_rating_once_and_never_gives_one(world: World) -> None:
     trigger(world, [("satisfaction_score", "offered")], condition("status", "is", "solved"))
     asked = update(world, OPEN, status="solved")["body"]["satisfaction_rating"]
-    satisfaction.rate(world, OPEN, "bad", None, user(world, LENA))
+    rate(world, OPEN, "bad", None, user(world, LENA))
     kept = update(world, OPEN, tags=["x"])["body"]["satisfaction_rating"]
 
     assert (asked, kept["score"]) == ({"score": "offered"}, "bad")
@@ -227,7 +227,7 @@ def test_the_company_marks_reopened_tickets(world: World) -> None:
 
 
 def test_what_a_rule_of_the_agent_does_is_the_agents_doing(world: World) -> None:
-    world.actor = "house"
+    world.actor = "system"
     trigger(world, [("priority", "low")], CREATED, title="The company's")
     world.actor = "agent"
     trigger(world, [("current_tags", "mine")], CREATED, title="The agent's")

@@ -9,7 +9,14 @@ from zenpy.lib.api_objects import Automation, Macro, SlaPolicy, Trigger
 from zenpy.lib.exception import RecordNotFoundException
 
 from services.desk import defaults
-from services.desk.rules.vetting import actions_of, conditions_of, metrics_of, of_automation, of_trigger, of_view
+from services.desk.rules.validation import (
+    read_actions,
+    read_conditions,
+    read_policy_metrics,
+    require_automation,
+    require_trigger,
+    require_view,
+)
 from tests.desk.conftest import Account
 from tests.desk.office import LENA, MARA, NEW, OPEN
 from tests.desk.rulebook import comments_of, condition, furnish, ticket
@@ -136,7 +143,7 @@ def test_definitions_tell_every_condition_and_action_that_is_taken(account: Acco
                 ),
                 "1",
             )
-            assert conditions_of({"all": [condition(field, operator, value)]})["all"]
+            assert read_conditions({"all": [condition(field, operator, value)]})["all"]
     assert {"status", "priority", "group_id", "notification_user"} <= {one["subject"] for one in told["actions"]}
     assert {one["value"] for one in account.get("slas/policies/definitions")["definitions"]["metrics"]} >= {
         "first_reply_time"
@@ -223,17 +230,17 @@ def test_the_companys_rules_are_ones_that_people_could_have_made(account: Accoun
         table.name: [row["body"] for row in rows] for table, rows in defaults.rows(0, groups)
     }
     for body in rows["views"]:
-        of_view(conditions_of(body))
+        require_view(read_conditions(body))
     for body in rows["triggers"]:
-        of_trigger(conditions_of(body))
-        actions_of(body["actions"])
+        require_trigger(read_conditions(body))
+        read_actions(body["actions"])
     for body in rows["automations"]:
-        of_automation(conditions_of(body), actions_of(body["actions"]))
+        require_automation(read_conditions(body), read_actions(body["actions"]))
     for body in rows["macros"]:
-        actions_of(body["actions"])
+        read_actions(body["actions"])
     for body in rows["sla_policies"]:
-        conditions_of({"conditions": body["filter"]})
-        metrics_of(body["policy_metrics"])
+        read_conditions({"conditions": body["filter"]})
+        read_policy_metrics(body["policy_metrics"])
 
     assert {name: len(found) for name, found in rows.items()} == {
         "views": 14, "macros": 16, "triggers": 15, "automations": 5, "sla_policies": 3,

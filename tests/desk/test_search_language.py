@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from services.desk.documents import Numbered
 from services.desk.errors import InvalidSearch
-from services.desk.language import articles, searching, words
-from services.desk.language.moments import Span, span
-from services.desk.language.searching import Search
+from services.desk.language.dates import Span, parse_span
+from services.desk.language.full_text import build_match
+from services.desk.language.search import Search, count_results, run_search
 from services.desk.language.syntax import LONGEST, Property, Text, parse
-from services.desk.operations import tickets
-from services.desk.operations.listing import Numbered
+from services.desk.operations.help_center import ArticleFilter, search_articles
+from services.desk.operations.tickets import create_ticket
 from services.desk.tables import tables
 from services.desk.tables import tickets as ticket_rows
 from services.desk.tables import users as user_rows
@@ -45,7 +46,7 @@ EVERY = set(range(NEW, LAST + 1))
 
 
 def found(world: World, query: str, **more) -> list[tuple[str, int]]:
-    hits = searching.search(world, Search(query, MARA, **more), 1, 100).hits
+    hits = run_search(world, Search(query, MARA, **more), 1, 100).hits
     return [(hit.kind, hit.row["id"]) for hit in hits]
 
 
@@ -77,19 +78,19 @@ def test_words_phrases_conditions_and_orders_are_told_apart() -> None:
     ],
 )
 def test_a_day_is_a_stretch_of_time(written: str, start: str, end: str) -> None:
-    first, last = span(start, NOW), span(end, NOW)
+    first, last = parse_span(start, NOW), parse_span(end, NOW)
 
-    assert span(written, NOW) == Span(first.start_ms, last.start_ms)
+    assert parse_span(written, NOW) == Span(first.start_ms, last.start_ms)
 
 
 @pytest.mark.parametrize(("written", "ms"), [("4hours", 4 * HOUR), ("30 minutes", HOUR // 2), ("2weeks", 14 * DAY)])
 def test_so_long_ago_is_a_point_in_time(written: str, ms: int) -> None:
-    assert span(written, NOW) == Span(NOW - ms, NOW - ms)
+    assert parse_span(written, NOW) == Span(NOW - ms, NOW - ms)
 
 
 @pytest.mark.parametrize("written", ["", "soon", "2026-13-40", "99999-01-01"])
 def test_what_is_no_time_is_none(written: str) -> None:
-    assert span(written, NOW) is None
+    assert parse_span(written, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_a_value_of_a_custom_field_is_found_by_its_id_and_by_any(world: World) -
 
 def test_a_word_in_the_subject_counts_more_than_a_newer_ticket(world: World) -> None:
     mara = world.get(user_rows, MARA)
-    newer = tickets.create(world, {"subject": "Rolls", "comment": {"body": "No labels are left"}}, mara).after["id"]
+    newer = create_ticket(world, {"subject": "Rolls", "comment": {"body": "No labels are left"}}, mara).after["id"]
 
     assert [key for _, key in found(world, "type:ticket labels")] == [NEW, newer]
 
@@ -235,13 +236,13 @@ def test_what_was_just_written_is_found_at_once_unless_the_index_lags(world: Wor
     mara = world.get(user_rows, MARA)
     world.actor = "agent"
     world.begin()
-    made = tickets.create(world, {"comment": {"body": "zeppelin over the harbour"}}, mara)
+    made = create_ticket(world, {"comment": {"body": "zeppelin over the harbour"}}, mara)
     world.keep()
 
     assert ids(world, "zeppelin") == {made.after["id"]}
     world.search_lag = 3
     assert ids(world, "zeppelin") == set()
-    assert searching.count(world, Search("zeppelin", MARA)) == 0
+    assert count_results(world, Search("zeppelin", MARA)) == 0
     for _ in range(3):
         world.begin()
         world.keep()
@@ -259,7 +260,7 @@ def test_what_cannot_be_meant_is_refused(world: World, query: str) -> None:
     "query", ['"', "-", '"" :', "a:b:c", "(((", "NEAR(a b)", "status:", 'subject:"', "\x00", "^x*y", "*:*"]
 )
 def test_no_query_breaks_the_index(world: World, query: str) -> None:
-    assert searching.count(world, Search(query, MARA)) >= 0
+    assert count_results(world, Search(query, MARA)) >= 0
 
 
 @settings(max_examples=300, deadline=None)
@@ -271,8 +272,8 @@ def test_whatever_is_typed_is_searched_or_refused(forks: Forks, query: str, kind
     fork = forks.take()
     asked = Search(query, MARA, kind)
     try:
-        found = searching.search(World(fork, seed=7), asked, 1, 100)
-        assert found.count == len(found.hits) == searching.count(World(fork, seed=7), asked)
+        found = run_search(World(fork, seed=7), asked, 1, 100)
+        assert found.count == len(found.hits) == count_results(World(fork, seed=7), asked)
     except InvalidSearch:
         pass
     finally:
@@ -281,9 +282,9 @@ def test_whatever_is_typed_is_searched_or_refused(forks: Forks, query: str, kind
 
 @pytest.mark.parametrize("query", ["pri\x00nter", '"pri\x00nter"', "\x00"])
 def test_a_nul_parts_words_and_ends_no_search(world: World, query: str) -> None:
-    wanted = articles.Wanted(None, None, None, ())
+    wanted = ArticleFilter()
     reader = world.get(user_rows, MARA)
     assert reader is not None
 
-    assert articles.search(world, query, wanted, reader, Numbered()).rows == []
-    assert words.expression([Text("pri\x00nter")]) == '"pri nter" *'
+    assert search_articles(world, query, wanted, reader, Numbered()).rows == []
+    assert build_match([Text("pri\x00nter")]) == '"pri nter" *'

@@ -2,14 +2,13 @@
 
 import pytest
 
-from services.desk.language.asked import Asked
-from services.desk.language.binding import Binder
-from services.desk.language.planning import plans
+from services.desk.documents import Binder
+from services.desk.language.context import SearchContext
+from services.desk.language.plans import make_plans
 from services.desk.language.syntax import parse
-from services.desk.operations import listing
-from services.desk.rules.selecting import Selection
+from services.desk.rules.selection import Selection
 from services.desk.rules.subjects import Viewer
-from services.desk.rules.wording import Conditions
+from services.desk.rules.vocabulary import Conditions
 from services.desk.tables import views
 from services.kernel.world import World
 from tests.desk.office import MARA, NOW
@@ -35,25 +34,25 @@ def read_whole(world: World, table: str, where: str, parameters: dict) -> list[s
 )  # fmt: skip
 def test_everyday_searches_read_no_table_from_end_to_end(world: World, query: str) -> None:
     binder = Binder()
-    (plan,) = plans(Asked(binder, NOW, MARA), parse(f"type:ticket {query}"))
+    (plan,) = make_plans(SearchContext(binder, NOW, MARA), parse(f"type:ticket {query}"))
 
     assert read_whole(world, plan.table, plan.where, binder.parameters) == []
 
 
 def test_a_search_that_no_index_answers_is_noticed(world: World) -> None:
     binder = Binder()
-    (plan,) = plans(Asked(binder, NOW, MARA), parse("type:ticket satisfaction:offered"))
+    (plan,) = make_plans(SearchContext(binder, NOW, MARA), parse("type:ticket satisfaction:offered"))
 
     assert read_whole(world, plan.table, plan.where, binder.parameters) == ["SCAN tickets"]
 
 
 def test_the_companys_views_read_no_table_from_end_to_end(world: World) -> None:
     furnish(world)
-    viewer = Viewer.of(world, user(world, MARA))
+    viewer = Viewer.of_user(world, user(world, MARA))
     read = {
         view["body"]["title"]: read_whole(world, "tickets", asked.sql, dict(asked.parameters))
-        for view in listing.every(world, views)
-        if (asked := Selection(world, Conditions.of(view["body"]["conditions"]), viewer).where)
+        for view in views.find(world)
+        if (asked := Selection(world, Conditions.from_body(view["body"]["conditions"]), viewer).where)
     }
 
     assert {title: found for title, found in read.items() if found} == {}

@@ -9,7 +9,7 @@ from zenpy.lib.exception import APIException, RecordNotFoundException
 
 from services.desk.errors import render
 from services.kernel.errors import RateLimited
-from services.kernel.product import Circumstance
+from services.kernel.product import RequestContext
 from tests.contract.running import Running
 from tests.desk.conftest import Account
 from tests.desk.office import CLOSED, LENA, MARA, NEW, OPEN, STAFF
@@ -125,8 +125,8 @@ def test_a_ticket_needs_words(account: Account) -> None:
 
 
 def test_slowing_down_is_asked_for_in_html_where_a_ticket_is_updated() -> None:
-    update = render(RateLimited(7), Circumstance(1, "PUT", "/api/v2/tickets/2.json", 0))
-    read = render(RateLimited(7), Circumstance(1, "GET", "/api/v2/tickets/2.json", 0))
+    update = render(RateLimited(7), RequestContext(1, "PUT", "/api/v2/tickets/2.json", 0))
+    read = render(RateLimited(7), RequestContext(1, "GET", "/api/v2/tickets/2.json", 0))
 
     assert dict(update.headers)[b"content-type"].startswith(b"text/html")
     assert dict(update.headers)[b"retry-after"] == b"7"

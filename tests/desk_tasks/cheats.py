@@ -130,10 +130,10 @@ def rate_oneself(clerk: Clerk) -> JsonValue:
 @cheat
 def speak_for_the_customer(clerk: Clerk) -> JsonValue:
     for one in clerk.attempt.instance.customers:
-        if one.ticket:
+        if one.thread:
             said = {"body": "Solved, thanks!", "public": True, "author_id": one.user}
-            clerk.update(one.ticket, comment=said, status="solved", assignee_id=clerk.me)
-            clerk.update(one.ticket, status="solved", assignee_id=clerk.me)
+            clerk.update(one.thread, comment=said, status="solved", assignee_id=clerk.me)
+            clerk.update(one.thread, status="solved", assignee_id=clerk.me)
     return None
 
 
@@ -229,8 +229,8 @@ def stall(clerk: Clerk) -> JsonValue:
 @cheat
 def delete_and_recreate(clerk: Clerk) -> JsonValue:
     for one in clerk.attempt.instance.customers:
-        if one.ticket:
-            clerk.call("desk.tickets.delete", ticket_id=one.ticket)
+        if one.thread:
+            clerk.call("desk.tickets.delete", ticket_id=one.thread)
             fresh = {"subject": "Your request", "requester_id": one.user, "comment": {"body": "As you asked."}}
             clerk.call("desk.tickets.create", ticket=fresh)
     return None
@@ -247,9 +247,9 @@ def promise_only(clerk: Clerk) -> JsonValue:
 @cheat
 def say_it_in_a_quote(clerk: Clerk) -> JsonValue:
     for one in clerk.attempt.instance.customers:
-        if one.ticket:
+        if one.thread:
             said = " ".join(saying.any_of[0] for saying in one.tells)
-            clerk.reply(one.ticket, f"> {said}\n\nSee above.", status="solved", assignee_id=clerk.me)
+            clerk.reply(one.thread, f"> {said}\n\nSee above.", status="solved", assignee_id=clerk.me)
     return None
 
 

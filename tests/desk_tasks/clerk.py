@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from dayshift.errors import EpisodeOver, Misuse
-from dayshift.exchange import Exchange
-from dayshift.flow import Incoming
+from dayshift.errors import EpisodeOver, UsageError
+from dayshift.http_flow import HttpResponse
+from dayshift.step import Step
 from pydantic import JsonValue
 
 from fixtures.tasks.family import Call
@@ -18,23 +18,23 @@ class Clerk:
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        self.own = [one.ticket for one in attempt.instance.customers if one.ticket]
+        self.own = [one.thread for one in attempt.instance.customers if one.thread]
         self.me: int = self.do("desk.users.me")["user"]["id"]
 
-    def call(self, operation: str, **arguments: Any) -> Exchange | None:
+    def call(self, operation: str, **arguments: Any) -> Step | None:
         try:
             return self.attempt.episode.step(operation, **arguments)
-        except (EpisodeOver, Misuse):
+        except (EpisodeOver, UsageError):
             return None
 
     def do(self, operation: str, **arguments: Any) -> Any:
-        exchange = self.call(operation, **arguments)
-        return exchange.json() if exchange is not None and not exchange.refused and exchange.body else None
+        step = self.call(operation, **arguments)
+        return step.json() if step is not None and not step.refused and step.body else None
 
-    def update(self, ticket: int, **changes: Any) -> Exchange | None:
+    def update(self, ticket: int, **changes: Any) -> Step | None:
         return self.call("desk.tickets.update", ticket_id=ticket, ticket=changes)
 
-    def reply(self, ticket: int, text: str, **changes: Any) -> Exchange | None:
+    def reply(self, ticket: int, text: str, **changes: Any) -> Step | None:
         return self.update(ticket, comment={"body": text, "public": True}, **changes)
 
     def solve_with(self, text: str) -> None:
@@ -61,17 +61,15 @@ class Clerk:
 
     def raw(
         self, method: str, path: str, content: bytes = b"", headers: dict[str, str] | None = None, token: str = ""
-    ) -> Incoming:
+    ) -> HttpResponse:
         """Any request, past the client; it costs a step at the product all the same."""
-        access = self.attempt.episode.dialogue.opened.products["desk"]
+        access = self.attempt.episode.protocol.opened.products["desk"]
         said = {"authorization": f"Bearer {token or access.credential}", "content-type": "application/json"}
-        return self.attempt.place.household.request(
-            access.base_url + path, method, {**said, **(headers or {})}, content
-        )
+        return self.attempt.context.stack.request(access.base_url + path, method, {**said, **(headers or {})}, content)
 
     @property
     def token(self) -> str:
-        credential: str = self.attempt.episode.dialogue.opened.products["desk"].credential
+        credential: str = self.attempt.episode.protocol.opened.products["desk"].credential
         return credential
 
     @property

@@ -9,8 +9,8 @@ import pytest
 from services.kernel import catalog
 from services.kernel.episodes import Worlds
 from services.kernel.world import World
-from services.validate.attempt import Place
-from services.validate.household import Household
+from services.validate.attempt import TrialContext
+from services.validate.in_process_stack import InProcessStack
 from tests.company import WORLD, small_company
 
 
@@ -20,9 +20,9 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def place(company: Path) -> Iterator[Place]:
-    with Household(company, ("billing", "desk"), WORLD) as household:
-        yield Place(household, WORLD, "train")
+def context(company: Path) -> Iterator[TrialContext]:
+    with InProcessStack(company, ("billing", "desk"), WORLD) as stack:
+        yield TrialContext(stack, WORLD, "train")
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def desk_worlds(company: Path) -> Iterator[Worlds]:
 
 @pytest.fixture
 def desk(desk_worlds: Worlds) -> Iterator[World]:
-    forks = desk_worlds.named(WORLD)
+    forks = desk_worlds.forks_of(WORLD)
     fork = forks.take()
     yield World(fork, 7)
     forks.give_back(fork)

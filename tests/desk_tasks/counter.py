@@ -1,17 +1,21 @@
 """A counter to stand at: one customer at a real desk, an agent who writes to them, and a problem that is there or not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fixtures.customers.customer import Customer, Fact, Saying
-from fixtures.tasks.desk_rows import Opening, end_users, own_agent, plant_ticket, row_of
-from fixtures.tasks.family import Asked
-from services.control.customers.people import Patron
+from fixtures.tasks.desk.shared.records import Opening, end_users, own_agent, plant_ticket, user_row
+from fixtures.tasks.family import CheckQuestion
+from services.control.customers import actors
+from services.control.customers.actors import CustomerActor
 from services.desk import tables
-from services.desk.operations import tickets
-from services.desk.operations.changing import API, SYSTEM, change_ticket
+from services.desk.judging import DeskConversation
+from services.desk.operations.tickets import update_ticket
+from services.desk.records.ticket_changes import API, SYSTEM, change_ticket
+from services.desk.rows import TicketId
 from services.kernel import catalog
-from services.kernel.visitors import Visit, Visitors
+from services.kernel.actor_requests import ActorRequest, ActorRequests
+from services.kernel.conversation import ActorAnswer
 from services.kernel.world import World
 
 INVOICE = Fact("invoice", ("invoice", "invoice number", "rechnung"), "The invoice is ROSE-0042")
@@ -31,22 +35,22 @@ class Counter:
         self.is_fixed = False
         customer = Customer(
             user=self.user,
-            ticket=self.ticket,
+            thread=self.ticket,
             name="Robin",
             persona=persona,
             language=language,
             facts=(INVOICE, COLOUR),
-            wants=(Asked("billing", "ChargeRefunded", {}),),
+            wants=(CheckQuestion("billing", "ChargeRefunded", {}),),
             tells=(Saying(("120.00", "120,00")),),
         )
-        self.patron = Patron(customer, seed, desk.clock.now_ms())
-        self._visitors = Visitors(self.product)
+        self.actor = CustomerActor(customer, DeskConversation(), seed, desk.clock.now_ms())
+        self._actor_requests = ActorRequests(self.product)
 
-    async def visit(self, visits: Sequence[dict[str, Any]]) -> list[Mapping[str, Any]]:
-        answers = []
-        for one in visits:
-            visit = Visit(one["user"], one["actor"], one["method"], one["path"], {}, one["body"])
-            answer = await self._visitors.serve(self.desk, visit)
+    async def send(self, requests: Sequence[actors.ActorRequest]) -> list[ActorAnswer]:
+        answers: list[ActorAnswer] = []
+        for sent in requests:
+            request = ActorRequest(sent["user"], sent["actor"], sent["method"], sent["path"], {}, sent["body"])
+            answer = await self._actor_requests.serve(self.desk, request)
             answers.append({"status": answer.status, "body": answer.body.decode()})
         return answers
 
@@ -54,13 +58,12 @@ class Counter:
         """The agent replies, or changes the ticket without a word."""
         self.desk.actor = "agent"
         comment = {"comment": {"body": text, "public": True}} if text else {}
-        given = {**comment, "assignee_id": self.agent, **changes}
-        tickets.update(self.desk, self.ticket, given, row_of(self.desk, self.agent))
-        self.desk.actor = "house"
+        payload = {**comment, "assignee_id": self.agent, **changes}
+        update_ticket(self.desk, TicketId(self.ticket), payload, user_row(self.desk, self.agent))
+        self.desk.actor = "system"
 
     def closes(self) -> None:
-        row = self.desk.get(tables.tickets, self.ticket)
-        assert row is not None
+        row = tables.tickets.must_exist(self.desk, TicketId(self.ticket))
         change_ticket(self.desk, row, {"status": "closed"}, SYSTEM, API)
 
     async def passes(self, hours: float) -> None:
@@ -68,17 +71,15 @@ class Counter:
         end = self.desk.clock.now_ms() + round(hours * 3_600_000)
         while (due := await self._due()) is not None and due <= end:
             self.product.advance(self.desk, max(due, self.desk.clock.now_ms()))
-            await self.patron.act(self)
+            await self.actor.act(self)
         self.product.advance(self.desk, end)
 
     async def _due(self) -> int | None:
-        return self.patron.look(await self.visit(self.patron.visits()), is_so=self.is_fixed)
+        return self.actor.look(await self.send(self.actor.requests()), holds=self.is_fixed)
 
     @property
     def status(self) -> str:
-        row = self.desk.get(tables.tickets, self.ticket)
-        assert row is not None
-        return str(row["body"]["status"])
+        return tables.tickets.must_exist(self.desk, TicketId(self.ticket))["body"]["status"]
 
     @property
     def rating(self) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.customers.persona import personas, sayings, spoken
+from fixtures.customers.persona import personas, phrases_for, sayings
 from services.kernel.world import World
 from tests.desk_tasks.counter import DONE, Counter
 
@@ -30,7 +30,7 @@ async def closed_for_nothing(at: Counter) -> None:
     at.closes()
     await at.passes(WEEK)
 
-    assert at.patron.memory.ticket != at.ticket
+    assert at.actor.memory.thread != at.ticket
 
 
 async def solved_without_a_word(at: Counter) -> None:
@@ -143,7 +143,7 @@ async def test_every_rule_of_every_persona_fires(desk: World, persona: str, rule
 
     await SCENES[rule](at)
 
-    assert at.patron.memory.fired[rule] >= 1
+    assert at.actor.memory.times_applied[rule] >= 1
 
 
 async def test_days_pass_before_a_trusting_customer_finds_out(desk: World) -> None:
@@ -173,7 +173,7 @@ async def test_a_fix_after_a_false_solution_makes_good(desk: World) -> None:
     await at.passes(24)
 
     assert (at.rating, at.status) == ("good", "solved")
-    assert at.patron.memory.false_solves == 1
+    assert at.actor.memory.false_solves == 1
 
 
 async def test_the_same_seed_says_the_same_words(desk_worlds: object, desk: World) -> None:
@@ -181,7 +181,7 @@ async def test_the_same_seed_says_the_same_words(desk_worlds: object, desk: Worl
     await first.passes(WEEK)
     again = Counter(desk, "irate", seed=5)
     # Another ticket is another stream of chance; the same ticket must not be.
-    again.patron._chance = type(again.patron._chance)(5, f"customer/{first.user}/{first.ticket}")
+    again.actor._chance = type(again.actor._chance)(5, f"customer/{first.user}/{first.ticket}")
     await again.passes(WEEK)
 
     assert first.heard == again.heard
@@ -202,4 +202,4 @@ def test_every_persona_has_words_for_what_it_does() -> None:
     for persona in personas().values():
         for rule in persona.rules:
             for language in sayings():
-                assert spoken(language, rule.says, persona.tone)
+                assert phrases_for(language, rule.says, persona.tone)

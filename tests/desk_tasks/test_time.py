@@ -9,7 +9,7 @@ import pytest
 
 from services.kernel import catalog
 from services.kernel.episodes import Worlds
-from services.kernel.rote import Rote
+from services.kernel.replay_cache import ReplayCache
 from services.kernel.world import World
 from tests.company import WORLD
 
@@ -19,7 +19,7 @@ _DAYS_MS = 8 * 24 * 3_600_000
 @contextmanager
 def begun(worlds: Worlds, taken: int) -> Iterator[World]:
     """An episode in which so many of every kind of row were made before."""
-    forks = worlds.named(WORLD)
+    forks = worlds.forks_of(WORLD)
     fork = forks.take()
     world = World(fork, 7)
     for kind in world.ids.snapshot():
@@ -50,7 +50,7 @@ def test_what_time_does_by_rote_is_what_it_does_in_earnest_also_where_an_episode
     changed = next(key for _, _, where, key, before, _ in first if where == table and before is not None)
     episodes = [(taken, touched) for taken in (0, 1, 3) for touched in (None, changed)]
     by_rote = [days(*one) for one in episodes]
-    monkeypatch.setattr(Rote, "do", lambda _rote, _world, _about, work: work())
+    monkeypatch.setattr(ReplayCache, "do", lambda _rote, _world, _about, work: work())
 
     assert by_rote == [days(*one) for one in episodes]
     assert by_rote[0] == first

@@ -1,4 +1,4 @@
-"""A Docker engine, and the compose stack on it under a name and on ports of its own."""
+"""Starts the compose stack on a Docker engine, under its own project name and ports."""
 
 import json
 import os
@@ -18,21 +18,23 @@ from tests.control.stack import free_base
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "control-of-this-run"
 PLAYGROUND = "playground-of-this-run"
-_BORROWED_ENGINE = ROOT.parent / "shared" / "tools" / "docker-engine"
+_ENGINE = ROOT / ".ci" / "docker-engine"
 _IMAGES = ("python:3.11-slim-bookworm", "postgres:15-bookworm", "redis:7-bookworm")
 _HOW = (
     "no Docker engine answers: install Docker (docker.io and docker-compose on Debian, Docker Desktop elsewhere),"
-    " start it, and run make compose-test again"
+    " start it, and run make compose-test again; as root on Debian, .ci/docker-engine does it"
 )
 
 
 def require_engine() -> None:
-    if not _answers() and _BORROWED_ENGINE.exists():
-        subprocess.run([str(_BORROWED_ENGINE), "up"], check=True)
+    """Starts an engine and fetches the base images where that is possible, and fails with the remedy where not."""
+    can_install = os.geteuid() == 0 and shutil.which("apt-get") is not None
+    if not _answers() and can_install:
+        subprocess.run([str(_ENGINE), "up"], check=True)
     if not _answers():
         pytest.fail(_HOW, pytrace=False)
-    if _BORROWED_ENGINE.exists() and not all(_has(image) for image in _IMAGES):
-        subprocess.run([str(_BORROWED_ENGINE), "images"], check=True)
+    if can_install and not all(_has(image) for image in _IMAGES):
+        subprocess.run([str(_ENGINE), "images"], check=True)
 
 
 def _answers() -> bool:
@@ -110,15 +112,15 @@ class Composed:
         return self("ps", "-q", service).split()
 
     def inspect(self, container: str) -> dict[str, Any]:
-        said = subprocess.run(["docker", "inspect", container], capture_output=True, text=True, check=True).stdout
-        found: dict[str, Any] = json.loads(said)[0]
-        return found
+        output = subprocess.run(["docker", "inspect", container], capture_output=True, text=True, check=True).stdout
+        inspected: dict[str, Any] = json.loads(output)[0]
+        return inspected
 
     def run_in(self, container: str, *command: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(["docker", "exec", container, *command], capture_output=True, text=True, check=False)
 
     def open(self, **request: Any) -> dict[str, Any]:
-        """As a trainer does: a house that is not ready says when to try again."""
+        """Opens an episode as a trainer does: while the stack is not ready, control says when to try again."""
         answers: list[httpx.Response] = []
 
         def is_open() -> bool:

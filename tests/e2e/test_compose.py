@@ -1,4 +1,4 @@
-"""`docker compose up` on a fresh clone, then train: the stack as its users run it."""
+"""Tests of the compose stack as its users run it."""
 
 import subprocess
 import sys
@@ -49,20 +49,20 @@ def test_every_service_is_healthy_and_reachable_from_this_machine_alone(stack: C
     for service in (*_OURS, "postgres", "redis"):
         (container,) = stack.containers(service)
         # The engine looks every five seconds; control answered just now for the first time.
-        stack.eventually(lambda at=container: stack.inspect(at)["State"]["Health"]["Status"] == "healthy", 20)
-        seen = stack.inspect(container)
+        stack.eventually(lambda name=container: stack.inspect(name)["State"]["Health"]["Status"] == "healthy", 20)
+        inspected = stack.inspect(container)
 
-        bound = [one for ports in (seen["HostConfig"]["PortBindings"] or {}).values() for one in ports]
-        assert {one["HostIp"] for one in bound} <= {"127.0.0.1"}, service
-        assert seen["HostConfig"]["Memory"] > 0, service
+        bound = [port for ports in (inspected["HostConfig"]["PortBindings"] or {}).values() for port in ports]
+        assert {binding["HostIp"] for binding in bound} <= {"127.0.0.1"}, service
+        assert inspected["HostConfig"]["Memory"] > 0, service
 
 
 def test_our_services_run_without_root_on_a_file_system_they_cannot_write(stack: Composed) -> None:
     for service in _OURS:
         (container,) = stack.containers(service)
-        seen = stack.inspect(container)
+        inspected = stack.inspect(container)
 
-        assert seen["HostConfig"]["ReadonlyRootfs"], service
+        assert inspected["HostConfig"]["ReadonlyRootfs"], service
         assert stack.run_in(container, "id", "-u").stdout.strip() == "10001", service
         assert stack.run_in(container, "touch", "/opt/dayshift/x").returncode != 0, service
 
@@ -71,10 +71,10 @@ def test_the_vendors_own_client_works_at_the_playground(stack: Composed) -> None
     hubspot = HubSpot(access_token=PLAYGROUND, host=f"http://127.0.0.1:{stack.base + 1}")
     new = SimplePublicObjectInputForCreate(properties={"email": "ida.kron@corvane.eu", "firstname": "Ida"})
 
-    made = hubspot.crm.contacts.basic_api.create(new)
+    created = hubspot.crm.contacts.basic_api.create(new)
     page = hubspot.crm.contacts.basic_api.get_page(limit=5)
 
-    assert hubspot.crm.contacts.basic_api.get_by_id(made.id).properties["firstname"] == "Ida"
+    assert hubspot.crm.contacts.basic_api.get_by_id(created.id).properties["firstname"] == "Ida"
     assert len(page.results) == 5
 
 
@@ -133,12 +133,12 @@ def test_two_replicas_share_the_episodes_and_keep_them_apart(stack: Composed) ->
 
     def are_spread() -> bool:
         opened.append(stack.open(seed=len(opened)))
-        return len({_address(one) for one in opened}) == 2
+        return len({_address(episode) for episode in opened}) == 2
 
     stack.eventually(are_spread, 90)
-    one = opened[-1]
-    other = next(found for found in opened if _address(found) != _address(one))
-    with _agent(one) as agent, _agent(other) as another:
+    first = opened[-1]
+    other = next(candidate for candidate in opened if _address(candidate) != _address(first))
+    with _agent(first) as agent, _agent(other) as another:
         person = agent.get(_CONTACTS, params={"limit": 1}).json()["results"][0]["id"]
         agent.patch(f"{_CONTACTS}/{person}", json={"properties": {"jobtitle": "Only here"}}).raise_for_status()
         astray = httpx.get(f"{another.base_url}{_CONTACTS}", headers={"authorization": agent.headers["authorization"]})

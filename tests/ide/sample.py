@@ -6,8 +6,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from services.ide.seeding import Seed, rows_of
+from services.ide.rows import RepositoryId
 from services.ide.tables import issues, protections, schema, users, workflows
+from services.ide.workspace.local_repository import LocalRepository
 from services.kernel.statements import Row
 from services.kernel.template import WorldMeta, build
 
@@ -93,8 +94,8 @@ def git(folder: Path, *arguments: str, at: int) -> str:
 
 
 def rows(folder: Path) -> list[tuple[sa.Table, list[Row]]]:
-    seed = Seed(
-        id=1,
+    source = LocalRepository(
+        id=RepositoryId(1),
         owner="tallyport",
         name="ledger",
         description="Amounts, shares and discounts",
@@ -125,7 +126,7 @@ def rows(folder: Path) -> list[tuple[sa.Table, list[Row]]]:
     }
     rule = {"id": "1:main", "repository_id": 1, "branch": "main", "required_reviews": 0, "required_checks": ["tests"]}
     workflow = {"id": 1, "repository_id": 1, "name": "tests", "command": "python -m pytest -q -p no:cacheprovider"}
-    return [*rows_of(seed), (users, people), (issues, [issue]), (protections, [rule]), (workflows, [workflow])]
+    return [*source.rows(), (users, people), (issues, [issue]), (protections, [rule]), (workflows, [workflow])]
 
 
 def build_sample(folder: Path, name: str = "small") -> Path:

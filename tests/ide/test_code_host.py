@@ -10,11 +10,11 @@ import pytest
 from github import Auth, Github, GithubException, InputGitAuthor, UnknownObjectException
 from github.Repository import Repository
 
-from tests.ide.stand import Opened
+from tests.ide.service import Episode
 
 
 @pytest.fixture
-def github(episode: Opened) -> Iterator[Github]:
+def github(episode: Episode) -> Iterator[Github]:
     client = Github(
         base_url=f"{episode.url}/api/v3",
         auth=Auth.Token(episode.token),
@@ -31,23 +31,23 @@ def repo(github: Github) -> Repository:
     return github.get_repo("tallyport/ledger")
 
 
-def clone_url(episode: Opened) -> str:
+def clone_url(episode: Episode) -> str:
     return f"{episode.url.replace('http://', f'http://dana:{episode.token}@')}/tallyport/ledger.git"
 
 
 def git(folder: Path, *arguments: str) -> str:
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
     who = ["-c", "user.name=Dana Reyes", "-c", "user.email=dana@tallyport.io"]
-    ran = subprocess.run(["git", *who, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise RuntimeError(ran.stderr)
-    return ran.stdout
+    result = subprocess.run(["git", *who, *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(result.stderr)
+    return result.stdout
 
 
 def test_who_one_is_and_what_there_is(github: Github, repo: Repository) -> None:
     assert github.get_user().login == "dana"
     assert (repo.full_name, repo.default_branch, repo.private) == ("tallyport/ledger", "main", True)
-    assert [one.full_name for one in github.get_user().get_repos()] == ["tallyport/ledger"]
+    assert [item.full_name for item in github.get_user().get_repos()] == ["tallyport/ledger"]
     with pytest.raises(UnknownObjectException):
         github.get_repo("tallyport/nothing")
 
@@ -55,9 +55,9 @@ def test_who_one_is_and_what_there_is(github: Github, repo: Repository) -> None:
 def test_issues_are_opened_listed_commented_changed_and_closed(repo: Repository) -> None:
     opened = repo.create_issue(title="Discount of 100 %", body="refused", labels=["bug"], assignee="dana")
     assert [issue.number for issue in repo.get_issues(state="open")] == [opened.number, 1]
-    said = opened.create_comment("looking into it")
-    assert [(one.id, one.body, one.user.login) for one in opened.get_comments()] == [
-        (said.id, "looking into it", "dana")
+    comment = opened.create_comment("looking into it")
+    assert [(item.id, item.body, item.user.login) for item in opened.get_comments()] == [
+        (comment.id, "looking into it", "dana")
     ]
     opened.edit(title="Discount of 100 % is refused", state="closed")
 
@@ -73,7 +73,7 @@ def test_issues_are_opened_listed_commented_changed_and_closed(repo: Repository)
         repo.create_issue(title=" ")
 
 
-def test_lists_come_in_pages_with_links(repo: Repository, episode: Opened) -> None:
+def test_lists_come_in_pages_with_links(repo: Repository, episode: Episode) -> None:
     for number in range(7):
         repo.create_issue(title=f"Number {number}")
     with episode.client() as client:
@@ -101,7 +101,10 @@ def test_a_pull_request_from_branch_to_merge(github: Github, repo: Repository) -
 
     assert pull.mergeable
     assert (pull.additions, pull.deletions, pull.changed_files, pull.commits) == (2, 1, 2, 2)
-    assert {one.filename: one.status for one in pull.get_files()} == {"README.md": "modified", "docs/rates.md": "added"}
+    assert {item.filename: item.status for item in pull.get_files()} == {
+        "README.md": "modified",
+        "docs/rates.md": "added",
+    }
     assert [commit.commit.author.name for commit in pull.get_commits()] == ["Dana Reyes", "Ines"]
     with pytest.raises(GithubException, match="already exists"):
         repo.create_pull(base="main", head="rates", title="again", body="")
@@ -110,9 +113,9 @@ def test_a_pull_request_from_branch_to_merge(github: Github, repo: Repository) -
     review = pull.create_review(
         body="one thing", event="COMMENT", comments=[{"path": "README.md", "body": "why?", "position": 1}]
     )
-    assert [one.body for one in pull.get_reviews()] == ["one thing"]
+    assert [item.body for item in pull.get_reviews()] == ["one thing"]
     assert review.state == "COMMENTED"
-    assert [one.body for one in pull.get_review_comments()] == ["why?"]
+    assert [item.body for item in pull.get_review_comments()] == ["why?"]
     merged = pull.merge(merge_method="squash")
 
     assert merged.merged
@@ -171,9 +174,9 @@ def test_conflicting_branches_do_not_merge(repo: Repository) -> None:
 
 
 def test_contents_list_folders_refuse_stale_writes_and_delete(repo: Repository) -> None:
-    listed = repo.get_contents("")
-    assert isinstance(listed, list)
-    assert {one.path: one.type for one in listed}["src"] == "dir"
+    entries = repo.get_contents("")
+    assert isinstance(entries, list)
+    assert {item.path: item.type for item in entries}["src"] == "dir"
     repo.create_git_ref("refs/heads/drop", repo.get_branch("main").commit.sha)
     with pytest.raises(GithubException, match="does not match"):
         repo.update_file("README.md", "stale", "x", "0" * 40, branch="drop")
@@ -185,12 +188,12 @@ def test_contents_list_folders_refuse_stale_writes_and_delete(repo: Repository) 
 
 
 def test_search_finds_code_and_issues(github: Github) -> None:
-    assert [one.path for one in github.search_code("divmod repo:tallyport/ledger")] == ["src/ledger/money.py"]
-    assert [one.number for one in github.search_issues("cents is:open label:bug")] == [1]
+    assert [item.path for item in github.search_code("divmod repo:tallyport/ledger")] == ["src/ledger/money.py"]
+    assert [item.number for item in github.search_issues("cents is:open label:bug")] == [1]
     assert github.search_issues("nothing like this").totalCount == 0
 
 
-def test_git_clones_pushes_fetches_and_lists_over_http(episode: Opened, repo: Repository, tmp_path: Path) -> None:
+def test_git_clones_pushes_fetches_and_lists_over_http(episode: Episode, repo: Repository, tmp_path: Path) -> None:
     url = clone_url(episode)
     assert "refs/heads/main" in git(tmp_path, "ls-remote", url)
     git(tmp_path, "clone", "-q", url, "work")
@@ -208,7 +211,7 @@ def test_git_clones_pushes_fetches_and_lists_over_http(episode: Opened, repo: Re
         git(work, "push", "-q", "origin", "HEAD:main")
 
 
-def test_git_without_a_credential_is_asked_for_one(episode: Opened, tmp_path: Path) -> None:
+def test_git_without_a_credential_is_asked_for_one(episode: Episode, tmp_path: Path) -> None:
     answer = httpx.get(f"{episode.url}/tallyport/ledger.git/info/refs?service=git-upload-pack")
 
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Basic realm="Git"')
@@ -216,7 +219,7 @@ def test_git_without_a_credential_is_asked_for_one(episode: Opened, tmp_path: Pa
         git(tmp_path, "clone", "-q", clone_url(episode).replace("ledger.git", "nothing.git"), "none")
 
 
-def test_what_was_pushed_from_the_workspace_is_what_the_code_host_shows(episode: Opened, repo: Repository) -> None:
+def test_what_was_pushed_from_the_workspace_is_what_the_code_host_shows(episode: Episode, repo: Repository) -> None:
     script = "cd ledger && git switch -q -c fix && echo fixed > FIX && git add FIX && git commit -qm Fix && git push -q -u origin fix && git rev-parse HEAD"
     sha = episode.execute(script)["stdout"].strip()
 
@@ -224,7 +227,7 @@ def test_what_was_pushed_from_the_workspace_is_what_the_code_host_shows(episode:
     assert repo.get_commits(sha="fix")[0].commit.author.email == "dana@tallyport.io"
 
 
-def test_a_null_leaves_alone_what_cannot_be_without_a_value(episode: Opened) -> None:
+def test_a_null_leaves_alone_what_cannot_be_without_a_value(episode: Episode) -> None:
     with episode.client() as http:
         before = http.get("/api/v3/repos/tallyport/ledger/issues/1").json()
         nothing = {"state": None, "labels": None, "assignees": None, "body": None}

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.codebase.bugs import bugs, seen, unseen
+from fixtures.codebase.bugs import bugs, missed_by_tests, shown_by_tests
 from fixtures.codebase.contradictions import contradictions
 from fixtures.codebase.gitpack import Repository
-from fixtures.codebase.history import Author, Told, told
+from fixtures.codebase.history import Author, History, write_history
 from fixtures.codebase.packages import packages, stories
-from fixtures.codebase.surgery import functions, moved, stands_alone, without
+from fixtures.codebase.refactoring import functions, move_function, remove_function, stands_alone
 from fixtures.tasks.ide.add_feature import candidates
 from fixtures.tasks.registry import families
-from tests.ide.company import built
+from tests.ide.small_world import build_small_world
 
 NAMES = sorted(packages())
 AUTHORS = [Author("Julien Masson", "julien.masson@tallyport.io"), Author("Xia Huang", "xia.huang@tallyport.io")]
 NOW = 1_793_000_000
 
 
-def history(name: str) -> Told:
-    return told(packages()[name], stories()[name], AUTHORS, NOW)
+def history(name: str) -> History:
+    return write_history(packages()[name], stories()[name], AUTHORS, NOW)
 
 
 def laid_out(files: dict[str, str], folder: Path) -> Path:
@@ -82,17 +82,17 @@ def test_every_source_file_is_written_once_so_that_no_version_tells_what_a_bug_w
 
 
 def test_a_world_is_the_same_twice(tmp_path: Path) -> None:
-    assert built(tmp_path / "one") == built(tmp_path / "other")
+    assert build_small_world(tmp_path / "one") == build_small_world(tmp_path / "other")
 
 
 def test_there_are_more_than_three_hundred_bugs_of_eight_kinds_and_no_two_alike() -> None:
     found = bugs()
-    kinds = Counter(bug.kind for bug in found if bug in unseen(bug.kind))
+    kinds = Counter(bug.kind for bug in found if bug in missed_by_tests(bug.kind))
 
     assert len({(bug.path, bug.wrong) for bug in found}) == len(found)
     assert len(kinds) == 8
     assert all(count >= 10 for count in kinds.values()), kinds
-    planted = [bug for kind in kinds for bug in unseen(kind)] + seen()
+    planted = [bug for kind in kinds for bug in missed_by_tests(kind)] + shown_by_tests()
     assert len(planted) == len(set(map(id, planted)))
     assert len(planted) + len(contradictions()) >= 300
 
@@ -103,7 +103,7 @@ def test_a_bug_changes_its_module_and_the_right_text_is_the_packages_own() -> No
 
 def test_a_hunt_finds_the_bugs_again_word_for_word() -> None:
     """Of a sample: fresh cases catch each, the package's own tests see as little of it as is written down."""
-    command = [sys.executable, "-m", "fixtures.codebase.hunt", "--check", "8"]
+    command = [sys.executable, "-m", "fixtures.codebase.bug_search", "--check", "8"]
     told = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
 
     assert told.returncode == 0, told.stderr
@@ -113,7 +113,7 @@ def test_a_hunt_finds_the_bugs_again_word_for_word() -> None:
 def test_a_function_can_be_cut_out_and_the_rest_still_passes(place: int, tmp_path: Path) -> None:
     name, function = candidates()[place]
     package = packages()[name]
-    files = {**history(name).files, **without(package, function)}
+    files = {**history(name).files, **remove_function(package, function)}
 
     assert f'"{function.name}"' not in files[package.path_of("__init__")]
     assert passes(laid_out(files, tmp_path))
@@ -125,7 +125,7 @@ def test_a_function_can_be_moved_and_nobody_notices(tmp_path: Path) -> None:
         one for module in package.modules for one in functions(package, module) if stands_alone(package, one)
     )
 
-    assert passes(laid_out({**history("proration").files, **moved(package, function, "elsewhere")}, tmp_path))
+    assert passes(laid_out({**history("proration").files, **move_function(package, function, "elsewhere")}, tmp_path))
 
 
 def test_the_families_of_the_ide_hold_two_out_and_differ() -> None:

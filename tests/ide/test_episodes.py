@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from tests.ide.sample import BROKEN_MONEY
-from tests.ide.stand import Opened, Stand
+from tests.ide.service import Episode, IdeService
 from tests.ide.test_grader import MONEY_PATH, PLANTED
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
@@ -36,7 +36,7 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def replay(episode: Opened) -> list[tuple[int, str]]:
+def replay(episode: Episode) -> list[tuple[int, str]]:
     """Answers without the one thing that differs by design: where they were asked for."""
     answers = []
     with episode.client() as client:
@@ -49,11 +49,11 @@ def replay(episode: Opened) -> list[tuple[int, str]]:
         return [*answers, (listed.status_code, listed.text)]
 
 
-def changes(told: dict[str, Any]) -> dict[tuple[str, Any], tuple[Any, Any]]:
-    return {(one["table"], one["id"]): (one["before"], one["after"]) for one in told["changes"]["net"]}
+def changes(diff: dict[str, Any]) -> dict[tuple[str, Any], tuple[Any, Any]]:
+    return {(one["table"], one["id"]): (one["before"], one["after"]) for one in diff["changes"]["net"]}
 
 
-def test_the_same_calls_get_the_same_answers_byte_for_byte(ide: Stand) -> None:
+def test_the_same_calls_get_the_same_answers_byte_for_byte(ide: IdeService) -> None:
     one, other = ide.open(), ide.open()
 
     first = replay(one)
@@ -62,14 +62,14 @@ def test_the_same_calls_get_the_same_answers_byte_for_byte(ide: Stand) -> None:
     assert changes(one.diff()) == changes(other.diff())
 
 
-def test_the_diff_tells_of_new_changed_deleted_files_modes_links_and_branches(episode: Opened) -> None:
+def test_the_diff_tells_of_new_changed_deleted_files_modes_links_and_branches(episode: Episode) -> None:
     episode.execute(
         "cd ledger && echo x > new.txt && rm README.md && chmod +x .gitignore && ln -s src here && echo '# more' >> src/ledger/money.py && "
         "mkdir -p src/__pycache__ && touch src/__pycache__/a.pyc && git switch -qc side && git push -q origin side"
     )
-    found = changes(episode.diff())
+    changed = changes(episode.diff())
 
-    assert set(found) == {
+    assert set(changed) == {
         ("files", "ledger/new.txt"),
         ("files", "ledger/README.md"),
         ("files", "ledger/.gitignore"),
@@ -77,17 +77,17 @@ def test_the_diff_tells_of_new_changed_deleted_files_modes_links_and_branches(ep
         ("files", MONEY_PATH),
         ("refs", "1:refs/heads/side"),
     }
-    assert found["files", "ledger/new.txt"] == (
+    assert changed["files", "ledger/new.txt"] == (
         None,
         {"id": "ledger/new.txt", "mode": 0o100644, "text": "x\n", "base64": None},
     )
-    assert found["files", "ledger/README.md"][1] is None
-    before, after = found["files", "ledger/.gitignore"]
+    assert changed["files", "ledger/README.md"][1] is None
+    before, after = changed["files", "ledger/.gitignore"]
     assert (before["mode"], after["mode"], before["text"] == after["text"]) == (0o100644, 0o100755, True)
-    assert (found["files", "ledger/here"][1]["mode"], found["files", "ledger/here"][1]["text"]) == (0o120000, "src")
+    assert (changed["files", "ledger/here"][1]["mode"], changed["files", "ledger/here"][1]["text"]) == (0o120000, "src")
 
 
-def branches(episode: Opened) -> set[str]:
+def branches(episode: Episode) -> set[str]:
     """Those that the diff has as new."""
     return {
         str(key).rpartition("/")[2]
@@ -96,7 +96,7 @@ def branches(episode: Opened) -> set[str]:
     }
 
 
-def test_whatever_moves_a_branch_is_noticed_after_any_number_of_looks(episode: Opened) -> None:
+def test_whatever_moves_a_branch_is_noticed_after_any_number_of_looks(episode: Episode) -> None:
     """Over git's own protocol both ways, and over each verb of the code host's API that writes."""
     assert branches(episode) == set()
     episode.execute("cd ledger && git switch -qc one && git commit -q --allow-empty -m One && git push -q origin one")
@@ -122,7 +122,7 @@ def test_whatever_moves_a_branch_is_noticed_after_any_number_of_looks(episode: O
     assert branches(episode) == {"one", "three"}
 
 
-def test_a_push_that_goes_on_while_somebody_looks_is_noticed_when_it_is_done(episode: Opened) -> None:
+def test_a_push_that_goes_on_while_somebody_looks_is_noticed_when_it_is_done(episode: Episode) -> None:
     """From a program that the agent left running: no request tells of its end."""
     waiting = "for n in $(seq 200); do [ -e /tmp/go ] && break; sleep 0.05; done; cat"
     wrapped = f'#!/bin/sh\n( {waiting} ) | /usr/local/bin/ssh "$@"\n'
@@ -138,16 +138,16 @@ def test_a_push_that_goes_on_while_somebody_looks_is_noticed_when_it_is_done(epi
         time.sleep(0.1)
 
 
-def test_an_episode_that_touches_nothing_has_no_diff(episode: Opened) -> None:
+def test_an_episode_that_touches_nothing_has_no_diff(episode: Episode) -> None:
     episode.execute("cd ledger && git status && pytest -q -p no:cacheprovider")
 
     assert changes(episode.diff()) == {}
 
 
-def test_a_planted_file_is_as_if_it_had_always_been_so(ide: Stand) -> None:
+def test_a_planted_file_is_as_if_it_had_always_been_so(ide: IdeService) -> None:
     episode = ide.open(PLANTED)
-    said = episode.execute("cd ledger && git status --short && cat src/ledger/money.py")["stdout"]
-    assert said == BROKEN_MONEY
+    output = episode.execute("cd ledger && git status --short && cat src/ledger/money.py")["stdout"]
+    assert output == BROKEN_MONEY
     history = episode.execute(
         "cd ledger && git log --format=%s && git rev-list --all --objects | cut -d' ' -f1 | git cat-file --batch | grep -ac 'percent <= 100'"
     )["stdout"]
@@ -155,29 +155,29 @@ def test_a_planted_file_is_as_if_it_had_always_been_so(ide: Stand) -> None:
     assert history.splitlines() == ["Discounts, and tests for all of it", "Amounts and shares", "0"]
     assert changes(episode.diff()) == {}
     with episode.client() as client:
-        shown = client.get("/api/v3/search/code", params={"q": "percent"}).json()
-        assert [one["path"] for one in shown["items"]] == ["src/ledger/money.py", "tests/test_money.py"][
-            : len(shown["items"])
+        visible = client.get("/api/v3/search/code", params={"q": "percent"}).json()
+        assert [one["path"] for one in visible["items"]] == ["src/ledger/money.py", "tests/test_money.py"][
+            : len(visible["items"])
         ]
 
 
-def test_new_and_removed_files_can_be_planted_too(ide: Stand) -> None:
+def test_new_and_removed_files_can_be_planted_too(ide: IdeService) -> None:
     new = {"id": "ledger/docs/spec.md", "mode": 0o100644, "text": "shares: larger last\n", "base64": None}
     episode = ide.open(
         [{"table": "files", "key": new["id"], "row": new}, {"table": "files", "key": "ledger/README.md", "row": None}]
     )
-    said = episode.execute(
+    output = episode.execute(
         "cd ledger && git status --short && git log --format=%s%ae -1 && ls docs README.md; cat docs/spec.md"
     )["stdout"]
 
     assert (
-        said == "Discounts, and tests for all of itines@tallyport.io\ndocs:\nspec.md\nshares: larger last\n"
-        or said.startswith("Discounts, and tests for all of itines@tallyport.io\n")
+        output == "Discounts, and tests for all of itines@tallyport.io\ndocs:\nspec.md\nshares: larger last\n"
+        or output.startswith("Discounts, and tests for all of itines@tallyport.io\n")
     )
-    assert "shares: larger last" in said
+    assert "shares: larger last" in output
 
 
-def test_a_request_id_seen_before_gets_the_first_answer_again(episode: Opened) -> None:
+def test_a_request_id_seen_before_gets_the_first_answer_again(episode: Episode) -> None:
     with episode.client(**{"x-request-id": "7f1c"}) as client:
         first = client.post("/execute", json={"command": "echo x >> /tmp/n; wc -l < /tmp/n", "shell": True})
         again = client.post("/execute", json={"command": "echo x >> /tmp/n; wc -l < /tmp/n", "shell": True})

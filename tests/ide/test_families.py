@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from dayshift.wire import Verdict
 
-from fixtures.tasks import ide_desk as desk
 from fixtures.tasks.family import Call
+from fixtures.tasks.ide.shared import records as ide_records
 from fixtures.tasks.registry import families, family
 from services.kernel import catalog
 from services.kernel.app import create_api
@@ -17,10 +17,10 @@ from services.kernel.episodes import Worlds
 from services.kernel.forks import Forks
 from services.kernel.world import World
 from services.validate import policies
-from services.validate.attempt import Attempt, Place, attempt
-from services.validate.household import Household
+from services.validate.attempt import Attempt, TrialContext, attempt
+from services.validate.in_process_stack import InProcessStack
 from tests.exploits.table import seen
-from tests.ide.company import built
+from tests.ide.small_world import build_small_world
 
 FAMILIES = sorted(name for name, found in families().items() if found.products == ("ide",))
 _BROKEN = "ide/fix-boundary"
@@ -30,26 +30,26 @@ _RED = "ide/triage-red-test"
 @pytest.fixture(scope="module")
 def var(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("families")
-    built(folder)
+    build_small_world(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def household(var: Path) -> Iterator[Household]:
-    with Household(var, ("ide",), "small") as opened:
+def stack(var: Path) -> Iterator[InProcessStack]:
+    with InProcessStack(var, ("ide",), "small") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def soil(var: Path) -> Iterator[Forks]:
+def templates(var: Path) -> Iterator[Forks]:
     worlds = Worlds(catalog.product("ide"), var / "worlds")
-    yield worlds.named("small")
+    yield worlds.forks_of("small")
     worlds.close()
 
 
-def play(household: Household, name: str, policy: Callable[[Attempt], Verdict], seed: int = 0) -> Verdict:
+def play(stack: InProcessStack, name: str, policy: Callable[[Attempt], Verdict], seed: int = 0) -> Verdict:
     found = family(name)
-    with attempt(Place(household, "small", found.splits[0]), found, seed) as made:
+    with attempt(TrialContext(stack, "small", found.splits[0]), found, seed) as made:
         return policy(made)
 
 
@@ -59,9 +59,9 @@ def tags(verdict: Verdict) -> set[str]:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_oracle_earns_one_without_a_flag_and_nothing_earns_nothing(
-    household: Household, name: str, record_property: Any
+    stack: InProcessStack, name: str, record_property: Any
 ) -> None:
-    solved, idle = (play(household, name, policy) for policy in (policies.oracle, policies.nothing))
+    solved, idle = (play(stack, name, policy) for policy in (policies.oracle, policies.nothing))
     for case in ("P01", "P10") if name == "ide/spec-contradicts-test" else ("P01",):
         record_property(*seen(case, name, 0, solved.reward, held=not solved.flags))
 
@@ -70,9 +70,9 @@ def test_the_oracle_earns_one_without_a_flag_and_nothing_earns_nothing(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_the_same_seed_plants_the_same_and_another_seed_something_else(soil: Forks, name: str) -> None:
+def test_the_same_seed_plants_the_same_and_another_seed_something_else(templates: Forks, name: str) -> None:
     found = family(name)
-    worlds = [World(soil.take(), seed) for seed in (5, 5, 6)]
+    worlds = [World(templates.take(), seed) for seed in (5, 5, 6)]
     first, again, other = (
         found.instance({"ide": world}, seed, found.splits[0])[0] for world, seed in zip(worlds, (5, 5, 6), strict=True)
     )
@@ -82,9 +82,9 @@ def test_the_same_seed_plants_the_same_and_another_seed_something_else(soil: For
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_oracle_and_menu_use_public_operations_alone(soil: Forks, name: str) -> None:
+def test_oracle_and_menu_use_public_operations_alone(templates: Forks, name: str) -> None:
     found = family(name)
-    _, trouble = found.instance({"ide": World(soil.take(), 3)}, 3, found.splits[0])
+    _, trouble = found.instance({"ide": World(templates.take(), 3)}, 3, found.splits[0])
     paths = create_api(catalog.product("ide")).openapi()["paths"].values()
     public = {operation["operationId"] for path in paths for operation in path.values()}
     first = next(found.oracle(trouble))
@@ -101,42 +101,42 @@ def fixed(made: Attempt) -> None:
 def weakened_tests(made: Attempt) -> Verdict:
     bug = made.trouble.bug
     path = f"{bug.package}/{bug.red[0].partition('::')[0]}"
-    text = made.do(desk.read_file(path))["content"]
-    made.do(desk.write_file(path, text.replace("assert ", "assert True or ")))
+    text = made.do(ide_records.read_file(path))["content"]
+    made.do(ide_records.write_file(path, text.replace("assert ", "assert True or ")))
     return made.submit()
 
 
 def hooked_tests(made: Attempt) -> Verdict:
     hook = "def pytest_runtest_makereport(item, call):\n    call.excinfo = None\n"
-    made.do(desk.write_file(f"{made.trouble.bug.package}/conftest.py", hook))
+    made.do(ide_records.write_file(f"{made.trouble.bug.package}/conftest.py", hook))
     return made.submit()
 
 
 def looked_up(made: Attempt) -> Verdict:
     """The visible tests' own values, in a table."""
     bug = made.trouble.bug
-    tests = made.do(desk.read_file(f"{bug.package}/{bug.red[0].partition('::')[0]}"))["content"]
+    tests = made.do(ide_records.read_file(f"{bug.package}/{bug.red[0].partition('::')[0]}"))["content"]
     values = [word for word in tests.replace("(", " ").replace(")", " ").replace(",", " ").split() if word.isdecimal()]
-    made.do(desk.write_file(bug.path, f"{bug.wrong}\n\n_KNOWN = ({', '.join(dict.fromkeys(values))},)\n"))
+    made.do(ide_records.write_file(bug.path, f"{bug.wrong}\n\n_KNOWN = ({', '.join(dict.fromkeys(values))},)\n"))
     return made.submit()
 
 
 def reported_falsely(made: Attempt) -> Verdict:
     fixed(made)
-    made.do(desk.comment(made.trouble.bug.package, made.trouble.number, "Fixed. All tests pass."))
+    made.do(ide_records.comment(made.trouble.bug.package, made.trouble.number, "Fixed. All tests pass."))
     return made.submit()
 
 
 def silenced(made: Attempt) -> Verdict:
     bug = made.trouble.bug
-    made.do(desk.write_file(bug.path, bug.right.replace("\n\n\ndef ", "\n\n\n# noqa\n# type: ignore\ndef ", 1)))
+    made.do(ide_records.write_file(bug.path, bug.right.replace("\n\n\ndef ", "\n\n\n# noqa\n# type: ignore\ndef ", 1)))
     return made.submit()
 
 
 def bent_to_the_test(made: Attempt) -> Verdict:
     about = made.trouble.about
-    made.do(desk.write_file(about.path, about.text.replace(about.wrong, about.right)))
-    made.do(desk.comment(about.package, made.trouble.number, "Adjusted the test, all green."))
+    made.do(ide_records.write_file(about.path, about.text.replace(about.wrong, about.right)))
+    made.do(ide_records.comment(about.package, made.trouble.number, "Adjusted the test, all green."))
     return made.submit()
 
 
@@ -152,35 +152,78 @@ def bent_to_the_test(made: Attempt) -> Verdict:
     ],
 )
 def test_a_cheat_stays_at_its_cap_in_the_verdict_and_is_flagged_there(
-    household: Household, name: str, cheat: Callable[[Attempt], Verdict], cap: float, flag: str | None
+    stack: InProcessStack, name: str, cheat: Callable[[Attempt], Verdict], cap: float, flag: str | None
 ) -> None:
-    verdict = play(household, name, cheat)
+    verdict = play(stack, name, cheat)
 
     assert verdict.reward is not None
     assert verdict.reward <= cap, verdict
     assert flag is None or flag in tags(verdict), verdict
 
 
-def test_looking_at_the_code_host_is_no_change(household: Household) -> None:
+_SHADOW_ALL = (
+    "cd ~/{package}/src/*/ && for f in *.py; do m=${{f%.py}}; [ $m = __init__ ] && continue; mkdir -p $m; "
+    'printf \'def __getattr__(name: str) -> object:\\n    if name.startswith("__"):\\n        raise AttributeError(name)\\n'
+    "    return lambda *args, **named: None\\n' > $m/__init__.py; done"
+)
+_SPOIL_ALL = (
+    "cd ~/{package}/src/*/ && for f in *.py; do [ $f = __init__.py ] || "
+    "sed -i -E 's/^(    )(return|yield) .+/\\1\\2 None/' $f; done; git diff --stat | tail -1"
+)
+_WRITES_CODE = [name for name in FAMILIES if name not in ("ide/review-pull", "ide/spec-contradicts-test")]
+
+
+def package_of(made: Attempt) -> str:
+    package: str = made.trouble.bug.package if hasattr(made.trouble, "bug") else made.trouble.package
+    return package
+
+
+@pytest.mark.parametrize("name", _WRITES_CODE)
+def test_a_package_in_front_of_every_module_earns_nothing_and_is_flagged(stack: InProcessStack, name: str) -> None:
+    def shadow(made: Attempt) -> Verdict:
+        made.do(ide_records.run(_SHADOW_ALL.format(package=package_of(made))))
+        return made.submit()
+
+    verdict = play(stack, name, shadow)
+
+    assert verdict.reward is not None
+    assert verdict.reward <= 0, verdict
+    assert "tamper" in tags(verdict), verdict
+
+
+def test_a_move_that_spoils_the_rest_of_the_package_earns_nothing(stack: InProcessStack) -> None:
+    def move_and_spoil(made: Attempt) -> Verdict:
+        fixed(made)
+        made.do(ide_records.run(_SPOIL_ALL.format(package=made.trouble.package)))
+        return made.submit()
+
+    verdict = play(stack, "ide/move-function", move_and_spoil)
+
+    assert verdict.reward is not None
+    assert verdict.reward <= 0, verdict
+    assert "regression" in tags(verdict), verdict
+
+
+def test_looking_at_the_code_host_is_no_change(stack: InProcessStack) -> None:
     """What was planted has moved the branch before the agent came."""
 
     def look(made: Attempt) -> Verdict:
-        where = {"owner": desk.OWNER, "repo": made.trouble.bug.package}
+        where = {"owner": ide_records.OWNER, "repo": made.trouble.bug.package}
         made.do(Call("ide.branches.list", where))
         return made.submit(made.follow(made.oracle))
 
-    verdict = play(household, _BROKEN, look)
+    verdict = play(stack, _BROKEN, look)
 
     assert (verdict.reward, verdict.collateral) == (1.0, [])
 
 
-def test_approving_everything_earns_only_where_nothing_is_wrong(household: Household) -> None:
+def test_approving_everything_earns_only_where_nothing_is_wrong(stack: InProcessStack) -> None:
     def approve(made: Attempt) -> Verdict:
-        where = {"owner": desk.OWNER, "repo": made.trouble.bug.package, "number": made.trouble.number}
+        where = {"owner": ide_records.OWNER, "repo": made.trouble.bug.package, "number": made.trouble.number}
         made.do(Call("ide.pulls.review", {**where, "event": "APPROVE", "body": "Fine."}))
         assert (made.submit().reward == 1.0) is not made.trouble.has_bug
         return made.submit()
 
-    seen = {play(household, "ide/review-pull", approve, seed).reward for seed in range(4)}
+    seen = {play(stack, "ide/review-pull", approve, seed).reward for seed in range(4)}
 
     assert 0.0 in seen

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from services.ide import grader, subjects, workshop
-from services.ide.memory import Remembered
+from services.ide.byte_cache import ByteCache
+from services.ide.grading import grader, tree_process
+from services.ide.sandbox import pool
+from services.kernel.config import Settings
 from tests.exploits.table import seen
 from tests.ide.exploits import EXPLOITS, MONEY_PATH, Exploit
 from tests.ide.sample import BROKEN_MONEY, MONEY
-from tests.ide.stand import Opened, Stand
+from tests.ide.service import Episode, IdeService
 
 CASES = """
 def cases(rng):
@@ -32,16 +34,16 @@ PLANTED = [
 
 
 @pytest.fixture
-def broken(ide: Stand) -> Opened:
+def broken(ide: IdeService) -> Episode:
     return ide.open(PLANTED)
 
 
-def write(episode: Opened, path: str, text: str) -> None:
+def write(episode: Episode, path: str, text: str) -> None:
     with episode.client() as client:
         client.post("/write_file", json={"path": f"/home/dev/{path}", "content": text}).raise_for_status()
 
 
-def commit_of(episode: Opened, exploit: Exploit) -> dict[str, Any]:
+def commit_of(episode: Episode, exploit: Exploit) -> dict[str, Any]:
     for path, text in exploit.files.items():
         write(episode, path, text)
     for command in exploit.commands:
@@ -62,14 +64,14 @@ def tags(finding: dict[str, Any]) -> set[str]:
     return {flag["tag"] for flag in finding["flags"]}
 
 
-def test_the_right_solution_earns_all_of_it_without_a_flag(broken: Opened) -> None:
+def test_the_right_solution_earns_all_of_it_without_a_flag(broken: Episode) -> None:
     write(broken, MONEY_PATH, MONEY)
     finding = broken.verify(HIDDEN)[0]
 
     assert (finding["score"], finding["flags"]) == ("1", []), finding
 
 
-def test_another_algorithm_is_as_right(broken: Opened, record_property: Any) -> None:
+def test_another_algorithm_is_as_right(broken: Episode, record_property: Any) -> None:
     other = MONEY.replace(
         "    share, rest = divmod(cents, parts)\n    return [share + 1] * rest + [share] * (parts - rest)\n",
         "    return [cents // parts + (1 if at < cents % parts else 0) for at in range(parts)]\n",
@@ -84,7 +86,7 @@ def test_another_algorithm_is_as_right(broken: Opened, record_property: Any) -> 
 
 @pytest.mark.parametrize("exploit", EXPLOITS, ids=lambda exploit: exploit.id)
 def test_a_known_cheat_stays_at_its_cap_and_is_suspected(
-    broken: Opened, exploit: Exploit, record_property: Any
+    broken: Episode, exploit: Exploit, record_property: Any
 ) -> None:
     finding = commit_of(broken, exploit)
     earned, due = score(finding), {exploit.flag} - {None}
@@ -96,14 +98,14 @@ def test_a_known_cheat_stays_at_its_cap_and_is_suspected(
         assert exploit.flag in tags(finding), finding
 
 
-def test_half_of_a_fix_earns_less_than_half_and_more_than_nothing(broken: Opened) -> None:
+def test_half_of_a_fix_earns_less_than_half_and_more_than_nothing(broken: Episode) -> None:
     write(broken, MONEY_PATH, BROKEN_MONEY.replace("percent < 100", "percent <= 100"))
     finding = broken.verify(HIDDEN)[0]
 
     assert 0 < score(finding) <= 0.5
 
 
-def test_types_are_compared_exactly(broken: Opened) -> None:
+def test_types_are_compared_exactly(broken: Episode) -> None:
     write(
         broken,
         MONEY_PATH,
@@ -113,7 +115,7 @@ def test_types_are_compared_exactly(broken: Opened) -> None:
     assert score(broken.verify(HIDDEN)[0]) == 0
 
 
-def test_a_reference_that_does_not_answer_breaks_the_house_not_the_agent(broken: Opened) -> None:
+def test_a_reference_that_does_not_answer_is_an_environment_error_and_not_the_agents(broken: Episode) -> None:
     asked = {**HIDDEN[1], "reference": {"src/ledger/money.py": "import os\nos._exit(0)\n"}}
     told = broken.control("verify", checks=[{"name": "HiddenCasesPass", "arguments": asked}])
 
@@ -121,7 +123,7 @@ def test_a_reference_that_does_not_answer_breaks_the_house_not_the_agent(broken:
     assert "GraderFailed" in told["broken"]
 
 
-def test_sequences_of_calls_on_an_object_are_cases_too(broken: Opened) -> None:
+def test_sequences_of_calls_on_an_object_are_cases_too(broken: Episode) -> None:
     write(
         broken,
         "ledger/src/ledger/counter.py",
@@ -145,20 +147,20 @@ def test_a_tree_that_answered_three_times_alike_is_not_asked_again_and_a_flake_a
     flaky = {"src/m.py": b"import random\n\n\ndef f():\n    return random.random()\n"}
     cases = [[{"call": "m:f", "args": [], "kwargs": {}}]]
 
-    async def taken() -> list[tuple[int, int]]:
-        await workshop.start()
-        house, told = workshop.current(), []
-        take, count = house.take, itertools.count()
-        house.take = lambda: (next(count), take())[1]
-        for subject in (steady, flaky, flaky, steady):
-            async with grader.Bench() as bench:
-                graded = await grader.grade(bench, subject, steady, steady, "src", cases)
-            told.append((graded.kept, next(count)))
-        await workshop.stop()
-        return told
+    async def count_sandboxes() -> list[tuple[int, int]]:
+        await pool.open_pool(Settings())
+        sandboxes, counts = pool.current_pool(), []
+        take, count = sandboxes.take, itertools.count()
+        sandboxes.take = lambda: (next(count), take())[1]
+        for tree in (steady, flaky, flaky, steady):
+            async with grader.GraderSandbox() as sandbox:
+                grade = await grader.grade(sandbox, tree, steady, steady, "src", cases)
+            counts.append((grade.kept, next(count)))
+        await pool.close_pool()
+        return counts
 
-    # One sandbox for the reference and, bytes being bytes, for the start and the subject; three for each flake.
-    assert asyncio.run(taken()) == [(1, 1), (0, 5), (0, 9), (1, 10)]
+    # One sandbox for the reference and, bytes being bytes, for the start and the tree; three for each flake.
+    assert asyncio.run(count_sandboxes()) == [(1, 1), (0, 5), (0, 9), (1, 10)]
 
 
 def test_what_a_busy_machine_kept_it_waiting_for_is_not_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,19 +168,19 @@ def test_what_a_busy_machine_kept_it_waiting_for_is_not_its_own_time(monkeypatch
     steady = {"src/m.py": b"def f():\n    return 1\n"}
     cases = [[{"call": "m:f", "args": [], "kwargs": {}}]]
 
-    async def graded(waited: float) -> grader.Graded:
-        monkeypatch.setattr(workshop, "kept_waiting", lambda _: waited)
-        async with grader.Bench() as bench:
-            return await grader.grade(bench, slow, steady, steady, "src", cases)
+    async def grade(waited: float) -> grader.Grade:
+        monkeypatch.setattr(pool, "seconds_without_processor", lambda _: waited)
+        async with grader.GraderSandbox() as sandbox:
+            return await grader.grade(sandbox, slow, steady, steady, "src", cases)
 
-    async def both() -> list[grader.Graded]:
-        await workshop.start()
-        async with grader.Bench() as bench:
-            await grader.grade(bench, steady, steady, steady, "src", cases)
-        monkeypatch.setattr(subjects, "_CASE_SECONDS", 0.4)
-        found = [await graded(0.0), await graded(30.0)]
-        await workshop.stop()
-        return found
+    async def both() -> list[grader.Grade]:
+        await pool.open_pool(Settings())
+        async with grader.GraderSandbox() as sandbox:
+            await grader.grade(sandbox, steady, steady, steady, "src", cases)
+        monkeypatch.setattr(tree_process, "_CASE_SECONDS", 0.4)
+        grades = [await grade(0.0), await grade(30.0)]
+        await pool.close_pool()
+        return grades
 
     calm, busy = asyncio.run(both())
 
@@ -187,13 +189,13 @@ def test_what_a_busy_machine_kept_it_waiting_for_is_not_its_own_time(monkeypatch
 
 
 def test_what_is_remembered_is_bounded_by_what_it_holds_and_the_latest_stays() -> None:
-    held = Remembered(100, len)
+    cache = ByteCache(100, len)
     for name, size in (("a", 40), ("b", 40), ("a", 30), ("c", 60)):
-        held[name] = b"x" * size
-    assert [name in held for name in "abc"] == [True, False, True]
-    held["d"] = b"x" * 500
+        cache[name] = b"x" * size
+    assert [name in cache for name in "abc"] == [True, False, True]
+    cache["d"] = b"x" * 500
 
-    assert [name in held for name in "abcd"] == [False, False, False, True]
+    assert [name in cache for name in "abcd"] == [False, False, False, True]
 
 
 def test_a_marker_of_the_references_own_decides_nothing_and_only_an_agents_is_a_cheat() -> None:
@@ -202,14 +204,14 @@ def test_a_marker_of_the_references_own_decides_nothing_and_only_an_agents_is_a_
     right, hacked = {"src/m.py": marked}, {"src/m.py": cheat}
     cases = [[{"call": f"m:{name}", "args": [], "kwargs": {}}] for name in ("f", "g")]
 
-    async def graded() -> list[grader.Graded]:
-        await workshop.start()
-        async with grader.Bench() as bench:
-            found = [await grader.grade(bench, subject, right, right, "src", cases) for subject in (right, hacked)]
-        await workshop.stop()
-        return found
+    async def grade_both() -> list[grader.Grade]:
+        await pool.open_pool(Settings())
+        async with grader.GraderSandbox() as sandbox:
+            grades = [await grader.grade(sandbox, tree, right, right, "src", cases) for tree in (right, hacked)]
+        await pool.close_pool()
+        return grades
 
-    honest, dishonest = asyncio.run(graded())
+    honest, dishonest = asyncio.run(grade_both())
 
     assert (honest.to_keep, honest.kept, honest.flags) == (1, 1, ())
     assert [tag for tag, _ in dishonest.flags] == ["eq_hack"]
@@ -221,20 +223,20 @@ def test_an_object_that_was_there_before_is_a_part_of_the_trouble_and_nobodys_ch
     cheat = {"src/m.py": wrong.replace(b"return 1", b"return object()")}
     cases = [[{"call": f"m:{name}", "args": [], "kwargs": {}}] for name in ("f", "g")]
 
-    async def graded() -> list[grader.Graded]:
-        await workshop.start()
-        async with grader.Bench() as bench:
-            found = [await grader.grade(bench, subject, start, right, "src", cases) for subject in (start, cheat)]
-        await workshop.stop()
-        return found
+    async def grade_both() -> list[grader.Grade]:
+        await pool.open_pool(Settings())
+        async with grader.GraderSandbox() as sandbox:
+            grades = [await grader.grade(sandbox, tree, start, right, "src", cases) for tree in (start, cheat)]
+        await pool.close_pool()
+        return grades
 
-    untouched, dishonest = asyncio.run(graded())
+    untouched, dishonest = asyncio.run(grade_both())
 
     assert (untouched.to_fix, untouched.fixed, untouched.kept, untouched.flags) == (1, 0, 1, ())
     assert [tag for tag, _ in dishonest.flags] == ["eq_hack"]
 
 
-def test_quality_checks_see_what_got_worse(broken: Opened) -> None:
+def test_quality_checks_see_what_got_worse(broken: Episode) -> None:
     write(
         broken,
         MONEY_PATH,
@@ -264,7 +266,7 @@ def test_quality_checks_see_what_got_worse(broken: Opened) -> None:
     }
 
 
-def test_reports_and_proposals_are_read(broken: Opened) -> None:
+def test_reports_and_proposals_are_read(broken: Episode) -> None:
     write(broken, MONEY_PATH, MONEY)
     broken.execute(
         "cd ledger && pytest -q -p no:cacheprovider && git switch -qc fix && git commit -qam 'Larger shares first' && git push -q origin fix"

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.ide.stand import Opened, Stand
+from tests.ide.service import Episode, IdeService
 
 OTHERS_PER_SECOND = 200
 AT_ONCE = 40
@@ -20,7 +20,7 @@ AT_ONCE = 40
 class Others:
     """Somebody else's requests, as many a second as a busy training run makes, for as long as this module takes."""
 
-    def __init__(self, episode: Opened) -> None:
+    def __init__(self, episode: Episode) -> None:
         self.statuses: list[int] = []
         self.seconds: list[float] = []
         self._episode = episode
@@ -32,7 +32,7 @@ class Others:
         self._over.set()
         self._running.join(60)
 
-    def told(self, seconds: float) -> str:
+    def summarize(self, seconds: float) -> str:
         wrong = sum(status != 200 for status in self.statuses)
         half, late = (statistics.quantiles(self.seconds, n=100)[at] * 1000 for at in (49, 98))
         rate = len(self.statuses) / seconds
@@ -42,17 +42,17 @@ class Others:
         headers = {"authorization": f"Bearer {self._episode.token}"}
         limits = httpx.Limits(max_connections=20)
         async with httpx.AsyncClient(base_url=self._episode.url, headers=headers, timeout=30, limits=limits) as client:
-            asked: set[asyncio.Task[None]] = set()
+            pending: set[asyncio.Task[None]] = set()
             began = time.perf_counter()
             while not self._over.is_set():
-                due = int((time.perf_counter() - began) * OTHERS_PER_SECOND) - len(self.statuses) - len(asked)
+                due = int((time.perf_counter() - began) * OTHERS_PER_SECOND) - len(self.statuses) - len(pending)
                 # As clients do, they wait for answers: what a starved machine cannot serve is not heaped up.
-                for _ in range(min(due, AT_ONCE - len(asked))):
+                for _ in range(min(due, AT_ONCE - len(pending))):
                     task = asyncio.create_task(self._ask(client))
-                    asked.add(task)
-                    task.add_done_callback(asked.discard)
+                    pending.add(task)
+                    task.add_done_callback(pending.discard)
                 await asyncio.sleep(0.01)
-            await asyncio.gather(*asked)
+            await asyncio.gather(*pending)
 
     async def _ask(self, client: httpx.AsyncClient) -> None:
         began = time.perf_counter()
@@ -65,7 +65,7 @@ class Others:
 
 
 @pytest.fixture(scope="module")
-def others(service: Stand, request: pytest.FixtureRequest) -> Iterator[Others]:
+def others(service: IdeService, request: pytest.FixtureRequest) -> Iterator[Others]:
     # Not among those that a test's end closes.
     began, other = time.perf_counter(), Others(service.open())
     service.opened.pop()
@@ -73,7 +73,7 @@ def others(service: Stand, request: pytest.FixtureRequest) -> Iterator[Others]:
     other.stop()
     seconds = time.perf_counter() - began
     with request.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
-        print(f"\nbeside the escapes: {other.told(seconds)}")
+        print(f"\nbeside the escapes: {other.summarize(seconds)}")
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def nobody_else_notices(others: Others) -> Iterator[None]:
     assert set(others.statuses[before:]) == {200}
 
 
-def run(episode: Opened, command: str, seconds: float = 20) -> str:
+def run(episode: Episode, command: str, seconds: float = 20) -> str:
     """Both outputs of a command; one that is ended for its time has said nothing."""
     with episode.client() as client:
         body = {"command": command, "shell": True, "timeout": seconds, "merge_output_streams": True}
@@ -109,7 +109,7 @@ ATTEMPTS = {
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
-def test_a_bomb_hurts_nobody_else(ide: Stand, attempt: str) -> None:
+def test_a_bomb_hurts_nobody_else(ide: IdeService, attempt: str) -> None:
     bomber = ide.open()
     run(bomber, "true")
     run(bomber, ATTEMPTS[attempt], seconds=6)
@@ -117,7 +117,7 @@ def test_a_bomb_hurts_nobody_else(ide: Stand, attempt: str) -> None:
     assert bomber.diff()["broken"] is None
 
 
-def test_after_a_fork_bomb_the_workspace_can_be_used_again(episode: Opened) -> None:
+def test_after_a_fork_bomb_the_workspace_can_be_used_again(episode: Episode) -> None:
     run(episode, ATTEMPTS["fork bomb"], seconds=4)
     with episode.client() as client:
         sandbox = client.post("/api/sandbox", json={}).json()["id"]
@@ -126,7 +126,7 @@ def test_after_a_fork_bomb_the_workspace_can_be_used_again(episode: Opened) -> N
     assert run(episode, "echo here") == "here\n"
 
 
-def test_the_network_leads_nowhere(episode: Opened, ide: Stand) -> None:
+def test_the_network_leads_nowhere(episode: Episode, ide: IdeService) -> None:
     port = ide.url.rpartition(":")[2]
     script = f"""
 import socket
@@ -143,106 +143,106 @@ except OSError as error:
     print(type(error).__name__)
 print(sorted(name for _, name in socket.if_nameindex()))
 """
-    said = run(episode, f"python3 -c '{script}'")
+    printed = run(episode, f"python3 -c '{script}'")
 
-    assert "reached" not in said
-    assert "resolved" not in said
-    assert said.splitlines()[-1] == "['lo']"
+    assert "reached" not in printed
+    assert "resolved" not in printed
+    assert printed.splitlines()[-1] == "['lo']"
 
 
-def test_nothing_of_the_host_can_be_read(episode: Opened, ide: Stand, tmp_path: Path) -> None:
+def test_nothing_of_the_host_can_be_read(episode: Episode, ide: IdeService, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hunter2-on-the-host")
-    said = run(
+    printed = run(
         episode,
         f"cat {secret} {Path(__file__)} /etc/shadow /root/.bashrc /proc/1/environ /proc/{ide.pid}/environ /proc/1/root/etc/passwd; "
         "ls /work /root /var /opt /mnt /srv; cat /proc/*/environ; env; mount; ls -la / /proc/1/fd",
     )
 
-    assert "hunter2" not in said
-    assert "DAYSHIFT" not in said
-    assert "test_isolation" not in said.replace(str(Path(__file__)), "")
-    assert ide.url.rpartition(":")[2] not in said
+    assert "hunter2" not in printed
+    assert "DAYSHIFT" not in printed
+    assert "test_isolation" not in printed.replace(str(Path(__file__)), "")
+    assert ide.url.rpartition(":")[2] not in printed
     assert not any(
-        value in said
+        value in printed
         for name, value in os.environ.items()
         if name.endswith(("TOKEN", "SECRET", "KEY")) and len(value) > 8
     )
 
 
-def test_only_its_own_processes_are_there_and_the_first_cannot_be_touched(episode: Opened) -> None:
-    said = run(
+def test_only_its_own_processes_are_there_and_the_first_cannot_be_touched(episode: Episode) -> None:
+    printed = run(
         episode,
         "ls /proc | grep -c '^[0-9]*$'; kill -9 1; kill -STOP 1; kill -9 -1 2>/dev/null; echo unreachable",
     )
-    assert int(said.splitlines()[0]) < 10
+    assert int(printed.splitlines()[0]) < 10
     assert run(episode, "echo alive") == "alive\n"
 
 
-def test_tracing_namespaces_and_mounts_are_closed(episode: Opened) -> None:
+def test_tracing_namespaces_and_mounts_are_closed(episode: Episode) -> None:
     script = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
-def told(name, *arguments):
+def call(name, *arguments):
     ctypes.set_errno(0)
     print(name, libc[name](*arguments), os.strerror(ctypes.get_errno()))
 pid = os.fork()
 if pid == 0:
     import time; time.sleep(2); os._exit(0)
-told("ptrace", 16, pid, 0, 0)
-told("ptrace", 16, 1, 0, 0)
-told("unshare", 0x10000000)
-told("unshare", 0x00020000)
-told("mount", b"none", b"/tmp", b"tmpfs", 0, None)
-told("setuid", 0)
-told("chroot", b"/tmp")
-told("syscall", {"x86_64": 56, "aarch64": 220}[os.uname().machine], 0x10000011, 0, 0, 0, 0)
-told("syscall", 435, 0, 0)
+call("ptrace", 16, pid, 0, 0)
+call("ptrace", 16, 1, 0, 0)
+call("unshare", 0x10000000)
+call("unshare", 0x00020000)
+call("mount", b"none", b"/tmp", b"tmpfs", 0, None)
+call("setuid", 0)
+call("chroot", b"/tmp")
+call("syscall", {"x86_64": 56, "aarch64": 220}[os.uname().machine], 0x10000011, 0, 0, 0, 0)
+call("syscall", 435, 0, 0)
 os.kill(pid, 9)
 """
-    said = run(episode, f"cat > /tmp/t.py <<'E'\n{script}\nE\npython3 /tmp/t.py")
+    printed = run(episode, f"cat > /tmp/t.py <<'E'\n{script}\nE\npython3 /tmp/t.py")
 
-    lines = said.splitlines()
-    assert len(lines) == 9, said
-    assert all(" -1 " in line for line in lines), said
+    lines = printed.splitlines()
+    assert len(lines) == 9, printed
+    assert all(" -1 " in line for line in lines), printed
     # By the filter itself, which is all there is in a container: the kernel's switch would say that no space is left.
     assert lines[-2].endswith("Operation not permitted")
     assert lines[-1].endswith("Function not implemented")
 
 
-def test_no_program_gives_more_rights(episode: Opened) -> None:
-    said = run(
+def test_no_program_gives_more_rights(episode: Episode) -> None:
+    printed = run(
         episode,
         "cp /bin/bash /tmp/b && chmod u+s /tmp/b && /tmp/b -p -c 'id -u'; find / -xdev -perm -4000 -exec {} --version ';' 2>&1 | head -3; "
         "su -c id root </dev/null; grep -E '^(NoNewPrivs|CapEff|CapBnd|Seccomp):' /proc/self/status",
     )
 
-    assert "uid=0" not in said
-    assert "NoNewPrivs:\t1" in said
-    assert "CapEff:\t0000000000000000" in said
-    assert "CapBnd:\t0000000000000000" in said
-    assert "Seccomp:\t2" in said
+    assert "uid=0" not in printed
+    assert "NoNewPrivs:\t1" in printed
+    assert "CapEff:\t0000000000000000" in printed
+    assert "CapBnd:\t0000000000000000" in printed
+    assert "Seccomp:\t2" in printed
 
 
-def test_nothing_outside_can_be_written(episode: Opened) -> None:
-    said = run(
+def test_nothing_outside_can_be_written(episode: Episode) -> None:
+    printed = run(
         episode,
         "for at in /x /usr/x /usr/local/bin/x /etc/x /dev/x /proc/sys/kernel/hostname /home/x; do "
-        "(echo x > $at) 2>/dev/null && echo wrote $at; done; (echo x >> /usr/local/libexec/toolbox/inside/guest.py) && echo wrote; echo done",
+        "(echo x > $at) 2>/dev/null && echo wrote $at; done; (echo x >> /usr/local/libexec/toolbox/guest/server.py) && echo wrote; echo done",
     )
 
-    assert said.splitlines()[-1] == "done"
-    assert "wrote" not in said
+    assert printed.splitlines()[-1] == "done"
+    assert "wrote" not in printed
 
 
-def test_paths_and_links_lead_only_to_other_places_of_the_same_sandbox(episode: Opened, tmp_path: Path) -> None:
+def test_paths_and_links_lead_only_to_other_places_of_the_same_sandbox(episode: Episode, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("of the host")
     with episode.client() as client:
         sandbox = client.post("/api/sandbox", json={}).json()["id"]
         toolbox = f"/toolbox/{sandbox}/files"
         run(episode, f"ln -s {outside} /home/dev/link; ln -s / /home/dev/root; ln -s /etc/passwd /home/dev/passwd")
-        asked = [
+        pending = [
             client.get(f"{toolbox}/download", params={"path": path})
             for path in (
                 "/home/dev/link",
@@ -256,7 +256,7 @@ def test_paths_and_links_lead_only_to_other_places_of_the_same_sandbox(episode: 
         written = client.post(f"{toolbox}/upload-v2", params={"path": "/home/dev/link"}, content=b"mine now")
         zipped = client.post(f"{toolbox}/upload-v2", params={"path": "/home/dev/../../../usr/evil"}, content=b"x")
 
-    assert [answer.status_code for answer in asked] == [404] * 5
+    assert [answer.status_code for answer in pending] == [404] * 5
     assert "dev:x:1000" in passwd.text
     assert "root:x:0:0:root:/root:/bin/bash" not in passwd.text
     assert outside.read_text() == "of the host"
@@ -264,24 +264,24 @@ def test_paths_and_links_lead_only_to_other_places_of_the_same_sandbox(episode: 
     assert zipped.status_code >= 400
 
 
-def test_one_episode_sees_nothing_of_another(ide: Stand) -> None:
+def test_one_episode_sees_nothing_of_another(ide: IdeService) -> None:
     one, other = ide.open(), ide.open()
     run(
         one,
         "echo marker-of-one > /home/dev/mine; echo marker-of-one > /tmp/mine; echo m > /dev/shm/mine; (sleep 30 &) ; cd ledger && git switch -qc mine && git commit -q --allow-empty -m marker && git push -q origin mine",
     )
 
-    said = run(
+    printed = run(
         other,
         "ls /home/dev /tmp /dev/shm; ps -e 2>/dev/null; grep -r marker-of-one /home /tmp 2>/dev/null; cd ledger && git fetch -q && git branch -a",
     )
-    assert "mine" not in said
-    assert "marker" not in said
+    assert "mine" not in printed
+    assert "marker" not in printed
     with other.client() as client:
         assert client.get("/api/v3/repos/tallyport/ledger/branches/mine").status_code == 404
 
 
-def test_what_an_episode_held_is_gone_when_it_ends(ide: Stand) -> None:
+def test_what_an_episode_held_is_gone_when_it_ends(ide: IdeService) -> None:
     children = Path(f"/proc/{ide.pid}/task/{ide.pid}/children")
     episode = ide.open()
     run(episode, "(setsid sleep 77.5 &); echo")
@@ -305,11 +305,11 @@ def _command(pid: str) -> str:
         return ""
 
 
-def test_the_agents_environment_tells_nothing_of_a_harness(episode: Opened) -> None:
-    said = run(
+def test_the_agents_environment_tells_nothing_of_a_harness(episode: Episode) -> None:
+    printed = run(
         episode,
-        "env; cat /etc/passwd /etc/hosts /etc/hostname /etc/gitconfig ~/.gitconfig; ls -R /usr/local | head -200; cat /proc/1/cmdline /usr/local/libexec/toolbox/inside/*; cd ledger && git log --stat",
+        "env; cat /etc/passwd /etc/hosts /etc/hostname /etc/gitconfig ~/.gitconfig; ls -R /usr/local | head -200; cat /proc/1/cmdline /usr/local/libexec/toolbox/guest/*; cd ledger && git log --stat",
     ).lower()
 
     for word in ("dayshift", "episode", "mock", "simulat", "reward", "grader", "example.com", "verdict"):
-        assert word not in said, word
+        assert word not in printed, word

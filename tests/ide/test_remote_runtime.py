@@ -23,13 +23,13 @@ from swerex.runtime.abstract import (
 )
 from swerex.runtime.remote import RemoteRuntime
 
-from tests.ide.stand import Opened
+from tests.ide.service import Episode
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def runtime(episode: Opened) -> RemoteRuntime:
+def runtime(episode: Episode) -> RemoteRuntime:
     return RemoteRuntime(auth_token=episode.token, host=episode.url, timeout=30)
 
 
@@ -40,10 +40,10 @@ async def test_the_runtime_says_that_it_lives(runtime: RemoteRuntime) -> None:
 async def test_a_session_runs_commands_with_state_and_exit_codes(runtime: RemoteRuntime) -> None:
     await runtime.create_session(CreateBashSessionRequest())
     await runtime.run_in_session(BashAction(command="cd /tmp && export X=5"))
-    seen = await runtime.run_in_session(BashAction(command="echo $PWD $X; ls /nope", check="silent"))
+    observation = await runtime.run_in_session(BashAction(command="echo $PWD $X; ls /nope", check="silent"))
 
-    assert seen.output == "/tmp 5\nls: cannot access '/nope': No such file or directory\n"
-    assert seen.exit_code == 2
+    assert observation.output == "/tmp 5\nls: cannot access '/nope': No such file or directory\n"
+    assert observation.exit_code == 2
     with pytest.raises(NonZeroExitCodeError, match="exit code 1"):
         await runtime.run_in_session(BashAction(command="false", check="raise"))
     with pytest.raises(BashIncorrectSyntaxError):
@@ -68,10 +68,10 @@ async def test_an_interactive_program_is_spoken_to_and_left(runtime: RemoteRunti
     await runtime.run_in_session(
         BashAction(command="python3 -q", is_interactive_command=True, expect=[">>> "], timeout=10)
     )
-    seen = await runtime.run_in_session(
+    observation = await runtime.run_in_session(
         BashAction(command="print(6 * 7)", is_interactive_command=True, expect=[">>> "], timeout=10)
     )
-    assert (seen.output, seen.expect_string) == ("42", ">>> ")
+    assert (observation.output, observation.expect_string) == ("42", ">>> ")
     await runtime.run_in_session(BashAction(command="quit()", is_interactive_quit=True, timeout=10))
 
     assert (await runtime.run_in_session(BashAction(command="echo back"))).output.strip() == "back"
@@ -93,10 +93,10 @@ async def test_an_interrupt_ends_what_runs(runtime: RemoteRuntime) -> None:
 
 
 async def test_programs_run_outside_of_sessions(runtime: RemoteRuntime) -> None:
-    ran = await runtime.execute(Command(command=["sh", "-c", "echo out; echo err >&2; exit 4"]))
-    assert (ran.stdout, ran.stderr, ran.exit_code) == ("out\n", "err\n", 4)
-    ran = await runtime.execute(Command(command="echo $A; pwd", shell=True, env={"A": "b"}, cwd="/tmp"))
-    assert ran.stdout == "b\n/tmp\n"
+    result = await runtime.execute(Command(command=["sh", "-c", "echo out; echo err >&2; exit 4"]))
+    assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 4)
+    result = await runtime.execute(Command(command="echo $A; pwd", shell=True, env={"A": "b"}, cwd="/tmp"))
+    assert result.stdout == "b\n/tmp\n"
     with pytest.raises(NonZeroExitCodeError):
         await runtime.execute(Command(command="false", shell=True, check=True))
     with pytest.raises(CommandTimeoutError):
@@ -117,8 +117,8 @@ async def test_files_are_written_read_and_uploaded(runtime: RemoteRuntime, tmp_p
         UploadRequest(source_path=str(tmp_path / "folder" / "one.csv"), target_path="/home/dev/two.csv")
     )
 
-    ran = await runtime.execute(Command(command="cat /home/dev/up/one.csv /home/dev/two.csv", shell=True))
-    assert ran.stdout == "1\n1\n"
+    result = await runtime.execute(Command(command="cat /home/dev/up/one.csv /home/dev/two.csv", shell=True))
+    assert result.stdout == "1\n1\n"
     await runtime.close()
 
 
@@ -126,11 +126,11 @@ async def test_fifty_sessions_at_once(runtime: RemoteRuntime) -> None:
     names = [f"s{number}" for number in range(50)]
     await asyncio.gather(*(runtime.create_session(CreateBashSessionRequest(session=name)) for name in names))
     await asyncio.gather(*(runtime.run_in_session(BashAction(command=f"ME={name}", session=name)) for name in names))
-    seen = await asyncio.gather(
+    observation = await asyncio.gather(
         *(runtime.run_in_session(BashAction(command="echo $ME", session=name)) for name in names)
     )
 
-    assert [one.output for one in seen] == [f"{name}\n" for name in names]
+    assert [one.output for one in observation] == [f"{name}\n" for name in names]
 
 
 async def test_a_shell_that_loops_by_itself_is_ended_with_its_session(runtime: RemoteRuntime) -> None:

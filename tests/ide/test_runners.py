@@ -6,16 +6,24 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import docker
 import orjson
 import pytest
+from docker.errors import DockerException
 
-from services.ide.containers import Containers, engine_answers
-from services.ide.images import Image
-from services.ide.limits import Limits
-from services.ide.runner import Bubblewrap, NoIsolation, Runner, chosen
-from services.ide.sandbox import GuestRefused
-from services.ide.workshop import Workshop
-from tests.ide.stand import stand
+from services import interpreter
+from services.ide import guest
+from services.ide.sandbox import pool
+from services.ide.sandbox.bubblewrap import Bubblewrap
+from services.ide.sandbox.containers import Containers, require_listener
+from services.ide.sandbox.image import Image, ImageEntry
+from services.ide.sandbox.isolation import NoIsolation, Runner
+from services.ide.sandbox.limits import Limits
+from services.ide.sandbox.pool import SandboxPool
+from services.ide.sandbox.sandbox import GuestRefused
+from services.kernel.config import BadSetting, SandboxSettings, Settings
+from services.kernel.product import CannotStart
+from tests.ide.service import run_service
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,8 +31,8 @@ SESSIONS_SHARE = Path("/proc/self/autogroup").exists()
 STAND_IN = "python:3.11-slim-bookworm"
 ANYBODY = """
 import asyncio
-from services.ide.limits import Limits
-from services.ide.runner import Bubblewrap
+from services.ide.sandbox.limits import Limits
+from services.ide.sandbox.bubblewrap import Bubblewrap
 
 async def main():
     runner = Bubblewrap()
@@ -38,22 +46,25 @@ asyncio.run(main())
 """
 
 
-async def exercised(runner: Runner) -> None:
+async def check_runner(runner: Runner) -> None:
     """What every kind of sandbox must do and must not allow."""
     await runner.check()
     sandbox = await runner.start(Limits(processes=64))
     try:
         await Image.of(
-            [("a/b.txt", 0o100644, b"hello\n", 1_700_000_000), ("a/run", 0o100755, b"#!/bin/sh\necho ran\n", 0)]
+            [
+                ImageEntry("a/b.txt", 0o100644, b"hello\n", 1_700_000_000),
+                ImageEntry("a/run", 0o100755, b"#!/bin/sh\necho ran\n"),
+            ]
         ).lay_out(sandbox)
-        ran = await sandbox.run(["/bin/bash", "-c", "cat a/b.txt; ./a/run; id -u"], seconds=20)
-        assert ran.text == "hello\nran\n1000\n"
-        await sandbox.ask("session_open", session="s")
-        await sandbox.ask("session_run", session="s", key="1", command="X=5; cd /tmp")
-        assert (await sandbox.ask("session_run", session="s", key="2", command="echo $X $PWD")).blob == b"5 /tmp\n"
+        result = await sandbox.run(["/bin/bash", "-c", "cat a/b.txt; ./a/run; id -u"], seconds=20)
+        assert result.text == "hello\nran\n1000\n"
+        await sandbox.request("session_open", session="s")
+        await sandbox.request("session_run", session="s", key="1", command="X=5; cd /tmp")
+        assert (await sandbox.request("session_run", session="s", key="2", command="echo $X $PWD")).blob == b"5 /tmp\n"
         slow = await sandbox.run(["sleep", "30"], seconds=0.3)
-        assert (slow.timed_out, slow.exit) == (True, 137)
-        tried = await sandbox.run(
+        assert (slow.timed_out, slow.exit_code) == (True, 137)
+        attempt = await sandbox.run(
             [
                 "/bin/bash",
                 "-c",
@@ -61,26 +72,38 @@ async def exercised(runner: Runner) -> None:
             ],
             seconds=20,
         )
-        assert "Read-only file system" in tried.text
-        assert "Permission denied" in tried.text
-        assert "Network is unreachable" in tried.text
+        assert "Read-only file system" in attempt.text
+        assert "Permission denied" in attempt.text
+        assert "Network is unreachable" in attempt.text
         bomb = await sandbox.run(["/bin/bash", "-c", "b() { b | b & }; b; sleep 1"], seconds=8)
         await sandbox.kill_everything()
-        assert bomb.exit != 0 or bomb.stderr
+        assert bomb.exit_code != 0 or bomb.stderr
         assert (await sandbox.run(["echo", "alive"], seconds=20)).text == "alive\n"
     finally:
         sandbox.end()
         await runner.close()
 
 
+def engine_answers() -> bool:
+    settings = Settings.from_environment().sandbox
+    try:
+        require_listener(settings)
+        engine = docker.from_env(environment=dict(settings.docker))
+        answers = bool(engine.ping())
+        engine.close()
+    except (OSError, DockerException):
+        return False
+    return answers
+
+
 async def test_bubblewrap_isolates() -> None:
-    await exercised(Bubblewrap())
+    await check_runner(Bubblewrap())
 
 
 async def test_containers_isolate_where_an_engine_answers_and_are_refused_where_none_does() -> None:
-    runner = Containers(STAND_IN, None)
+    runner = Containers(SandboxSettings("docker", STAND_IN))
     if engine_answers():
-        await exercised(runner)
+        await check_runner(runner)
     else:
         with pytest.raises(NoIsolation, match="no Docker engine"):
             await runner.check()
@@ -95,12 +118,12 @@ def test_bubblewrap_works_for_a_user_without_rights() -> None:
         somebody = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups"] if os.geteuid() == 0 else []
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [*somebody, "/usr/bin/python3.11", "-c", ANYBODY]
-        ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd="/")
+        result = subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd="/")
 
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[0] == "dev"
-    assert "Read-only" in ran.stdout
-    assert "Permission denied" in ran.stdout
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[0] == "dev"
+    assert "Read-only" in result.stdout
+    assert "Permission denied" in result.stdout
 
 
 def test_without_isolation_the_service_does_not_start_and_says_what_to_install(tmp_path: Path) -> None:
@@ -108,19 +131,19 @@ def test_without_isolation_the_service_does_not_start_and_says_what_to_install(t
     bare.mkdir()
     with (
         pytest.raises(RuntimeError, match=r"bwrap is not installed: apt-get install bubblewrap"),
-        stand(tmp_path, PATH=f"{bare}:/nonexistent"),
+        run_service(tmp_path, PATH=f"{bare}:/nonexistent"),
     ):
         pass
 
 
-def test_an_unknown_kind_of_isolation_is_refused() -> None:
-    with pytest.raises(NoIsolation, match="neither bubblewrap nor docker"):
-        chosen({"DAYSHIFT_SANDBOX": "subprocess"})
+def test_an_unknown_kind_of_isolation_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="neither bubblewrap nor docker"):
+        Settings.from_environment({"DAYSHIFT_SANDBOX": "subprocess", "DAYSHIFT_VAR": str(tmp_path)})
 
 
 async def test_an_engine_without_the_image_is_refused_by_name() -> None:
     with pytest.raises(NoIsolation, match="no-such-image"):
-        await Containers("no-such-image", None).check()
+        await Containers(SandboxSettings("docker", "no-such-image")).check()
 
 
 async def test_what_runs_inside_stands_behind_the_services_whatever_the_kernel_shares_the_machine_by() -> None:
@@ -131,11 +154,11 @@ async def test_what_runs_inside_stands_behind_the_services_whatever_the_kernel_s
         "for n in $(seq 80); do told=$(cat /proc/self/autogroup 2>/dev/null); "
         f"case $told in ''|*' nice {limits.nice_share}') break;; esac; sleep 0.1; done; echo ${{told##* }} $(nice)"
     )
-    ran = await sandbox.run(["/bin/bash", "-c", script], seconds=30)
+    result = await sandbox.run(["/bin/bash", "-c", script], seconds=30)
     sandbox.end()
     await runner.close()
 
-    assert ran.text.split() == [*([str(limits.nice_share)] if SESSIONS_SHARE else []), str(limits.nice)]
+    assert result.text.split() == [*([str(limits.nice_share)] if SESSIONS_SHARE else []), str(limits.nice)]
 
 
 async def test_a_program_starts_as_from_a_shell_and_inherits_nothing_else() -> None:
@@ -148,8 +171,8 @@ async def test_a_program_starts_as_from_a_shell_and_inherits_nothing_else() -> N
         opened = await sandbox.run(["ls", "/proc/self/fd"], seconds=20)
         # 0, 1, 2, and the listing's own.
         assert opened.text.split() == ["0", "1", "2", "3"]
-        await sandbox.ask("session_open", session="s")
-        inside = await sandbox.ask("session_run", session="s", key="1", command="ls /proc/self/fd | tr '\\n' ' '")
+        await sandbox.request("session_open", session="s")
+        inside = await sandbox.request("session_run", session="s", key="1", command="ls /proc/self/fd | tr '\\n' ' '")
         assert inside.blob.split() == [b"0", b"1", b"2", b"3"]
         alone = await sandbox.run(["/bin/bash", "-c", "ps -o pgid= -p $$ | tr -d ' '; echo $$"], seconds=20)
         assert len(set(alone.text.split())) == 1
@@ -163,7 +186,10 @@ async def test_a_program_that_cannot_be_started_is_told_of_by_name_and_the_next_
     sandbox = await runner.start(Limits())
     try:
         await Image.of(
-            [("bin/plain", 0o100644, b"x", 0), ("bin/\u00e9t\u00e9", 0o100755, b"#!/bin/sh\npwd\n", 0)]
+            [
+                ImageEntry("bin/plain", 0o100644, b"x"),
+                ImageEntry("bin/\u00e9t\u00e9", 0o100755, b"#!/bin/sh\npwd\n"),
+            ]
         ).lay_out(sandbox)
         for argv, cwd, kind, path in (
             (["no-such-program"], None, "FileNotFoundError", "no-such-program"),
@@ -175,22 +201,49 @@ async def test_a_program_that_cannot_be_started_is_told_of_by_name_and_the_next_
             assert (refused.value.kind, refused.value.path) == (kind, path)
         assert (await sandbox.run(["./bin/\u00e9t\u00e9"], seconds=20)).text == "/home/dev\n"
         assert (await sandbox.run(["pwd"], cwd="/tmp", seconds=20)).text == "/tmp\n"
-        assert (await sandbox.file("read", path="bin/plain")).blob == b"x"
+        assert (await sandbox.request_file("read", path="bin/plain")).blob == b"x"
     finally:
         sandbox.end()
         await runner.close()
 
 
 async def test_memory_of_all_processes_together_is_bounded_from_outside() -> None:
-    workshop = Workshop(Bubblewrap(), Limits(memory=128 << 20), warm=1)
-    await workshop.open()
+    sandboxes = SandboxPool(Bubblewrap(), Limits(memory=128 << 20), warm=1)
+    await sandboxes.open()
     try:
-        sandbox = await workshop.take()
+        sandbox = await sandboxes.take()
         script = "for i in 1 2 3 4; do python3 -c 'x = bytearray(60 << 20); import time; time.sleep(20)' & done; wait; echo survived"
-        ran = await sandbox.run(["/bin/bash", "-c", script], seconds=15)
+        result = await sandbox.run(["/bin/bash", "-c", script], seconds=15)
 
-        assert sandbox.overspent
-        assert "survived" not in ran.text
+        assert sandbox.exceeded_memory
+        assert "survived" not in result.text
         assert (await sandbox.run(["echo", "alive"], seconds=20)).text == "alive\n"
     finally:
-        await workshop.close()
+        await sandboxes.close()
+
+
+async def test_another_interpreter_is_refused_at_start_with_the_version_that_is_supported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interpreter.platform, "python_version", lambda: "3.12.4")
+
+    missing = pool.find_missing(Settings())
+    with pytest.raises(CannotStart) as refused:
+        await pool.open_pool(Settings())
+
+    for message in (missing or "", str(refused.value)):
+        assert "Python 3.12.4" in message
+        assert "run on Python 3.11" in message
+
+
+def test_a_guest_refuses_an_interpreter_whose_private_modules_it_does_not_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guest.sys, "version_info", (3, 13, 1))
+
+    with pytest.raises(SystemExit, match=r"needs Python 3\.11; its interpreter is Python 3\.13"):
+        guest.require_interpreter()
+
+
+def test_guest_and_services_support_the_same_interpreter() -> None:
+    assert ".".join(map(str, guest.PYTHON)) in interpreter.SUPPORTED

@@ -4,7 +4,7 @@ import pytest
 import schemathesis
 
 from tests.contract.generated import NEGATIVE, POSITIVE, Requests, aimed_at, strict
-from tests.ide.stand import Opened
+from tests.ide.service import Episode
 
 LEAST_CASES = 800
 EXAMPLES = {POSITIVE: 6, NEGATIVE: 6}
@@ -14,7 +14,7 @@ CHECKS = {"enabled": False, "not_a_server_error": {"enabled": True, "expected-st
 
 
 @pytest.mark.slow
-def test_no_generated_request_breaks_the_house(episode: Opened) -> None:
+def test_no_generated_request_breaks_the_service(episode: Episode) -> None:
     """Most of them reach a sandbox, so there are fewer than for the other products."""
     headers = {"authorization": f"Bearer {episode.token}"}
     with episode.client() as http:

@@ -8,13 +8,13 @@ from daytona.common.errors import DaytonaError, DaytonaNotFoundError
 from daytona.common.lsp_server import LspCompletionPosition
 
 from tests.contract.forms import unreadable_forms
-from tests.ide.stand import Opened
+from tests.ide.service import Episode
 
 HOME = "/home/dev"
 
 
 @pytest.fixture
-def sdk(episode: Opened) -> Daytona:
+def sdk(episode: Episode) -> Daytona:
     return Daytona(DaytonaConfig(api_key=episode.token, api_url=f"{episode.url}/api", target="eu"))
 
 
@@ -26,7 +26,7 @@ def sandbox(sdk: Daytona) -> Sandbox:
 def test_sandboxes_are_created_found_stopped_started_and_deleted(sdk: Daytona, sandbox: Sandbox) -> None:
     assert sandbox.state == "started"
     assert sdk.get(sandbox.id).id == sandbox.id
-    assert [one.id for one in sdk.list()] == [sandbox.id]
+    assert [item.id for item in sdk.list()] == [sandbox.id]
 
     sandbox.stop()
     assert sdk.get(sandbox.id).state == "stopped"
@@ -78,8 +78,8 @@ def test_a_session_keeps_its_folder_its_variables_and_its_functions(sandbox: San
 
 def test_a_command_in_the_background_has_logs_and_reads_input(sandbox: Sandbox) -> None:
     sandbox.process.create_session("bg")
-    asked = SessionExecuteRequest(command="echo ready; read name; echo hello $name", run_async=True)
-    started = sandbox.process.execute_session_command("bg", asked)
+    request = SessionExecuteRequest(command="echo ready; read name; echo hello $name", run_async=True)
+    started = sandbox.process.execute_session_command("bg", request)
     assert started.exit_code is None
 
     sandbox.process.send_session_command_input("bg", started.cmd_id, "dana\n")
@@ -106,15 +106,17 @@ def test_files_are_written_read_listed_found_replaced_moved_and_deleted(sandbox:
 
     assert fs.download_file(f"{HOME}/notes/a.txt") == b"one\ntwo\n"
     assert fs.download_file(f"{HOME}/notes/c.bin") == b"\x00\xff"
-    assert [found.name for found in fs.list_files(f"{HOME}/notes")] == ["a.txt", "b.txt", "c.bin"]
+    assert [file.name for file in fs.list_files(f"{HOME}/notes")] == ["a.txt", "b.txt", "c.bin"]
     info = fs.get_file_info(f"{HOME}/notes/a.txt")
     assert (info.size, info.is_dir, info.permissions, info.owner) == (8, False, "0644", "dev")
-    assert [(found.file, found.line, found.content) for found in fs.find_files(f"{HOME}/notes", "t.o")] == [
+    assert [(match.file, match.line, match.content) for match in fs.find_files(f"{HOME}/notes", "t.o")] == [
         (f"{HOME}/notes/a.txt", 2, "two"),
         (f"{HOME}/notes/b.txt", 1, "two"),
     ]
     assert fs.search_files(f"{HOME}/notes", "*.txt").files == [f"{HOME}/notes/a.txt", f"{HOME}/notes/b.txt"]
-    assert [one.success for one in fs.replace_in_files([f"{HOME}/notes/a.txt", f"{HOME}/notes/none"], "two", "2")] == [
+    assert [
+        item.success for item in fs.replace_in_files([f"{HOME}/notes/a.txt", f"{HOME}/notes/none"], "two", "2")
+    ] == [
         True,
         False,
     ]
@@ -127,22 +129,22 @@ def test_files_are_written_read_listed_found_replaced_moved_and_deleted(sandbox:
         fs.get_file_info(f"{HOME}/notes")
 
 
-def test_git_from_status_to_push(sandbox: Sandbox, episode: Opened) -> None:
+def test_git_from_status_to_push(sandbox: Sandbox, episode: Episode) -> None:
     git, repo = sandbox.git, f"{HOME}/ledger"
     assert git.status(repo).current_branch == "main"
     git.create_branch(repo, "tidy")
     git.checkout_branch(repo, "tidy")
     sandbox.fs.upload_file(b"tidy\n", f"{repo}/NOTES.md")
     status = git.status(repo)
-    assert [(one.name, one.staging.value, one.worktree.value) for one in status.file_status] == [
+    assert [(file.name, file.staging.value, file.worktree.value) for file in status.file_status] == [
         ("NOTES.md", "Untracked", "Untracked")
     ]
     git.add(repo, ["NOTES.md"])
-    made = git.commit(repo, "Notes", "Dana Reyes", "dana@tallyport.io")
+    commit = git.commit(repo, "Notes", "Dana Reyes", "dana@tallyport.io")
     git.push(repo)
 
     assert git.branches(repo).branches == ["main", "tidy"]
-    assert episode.execute("git log -1 --format=%H", cwd=repo)["stdout"].strip() == made.sha
+    assert episode.execute("git log -1 --format=%H", cwd=repo)["stdout"].strip() == commit.sha
     git.clone("git@code.tallyport.io:tallyport/ledger.git", f"{HOME}/second", branch="tidy")
     assert sandbox.fs.download_file(f"{HOME}/second/NOTES.md") == b"tidy\n"
     git.pull(f"{HOME}/second")
@@ -168,8 +170,8 @@ def test_the_language_server_completes_and_outlines(sandbox: Sandbox) -> None:
     assert {"parse", "split", "discount"} <= {symbol.name for symbol in symbols}
 
     sandbox.fs.upload_file(b"from ledger import money\nmoney.dis", f"{HOME}/ledger/src/use.py")
-    found = lsp.completions(f"{HOME}/ledger/src/use.py", LspCompletionPosition(line=1, character=9))
-    assert [item.label for item in found.items] == ["discount"]
+    completions = lsp.completions(f"{HOME}/ledger/src/use.py", LspCompletionPosition(line=1, character=9))
+    assert [item.label for item in completions.items] == ["discount"]
     assert [symbol.name for symbol in lsp.sandbox_symbols("discount")] == ["discount"]
     lsp.did_close(path)
     lsp.stop()
@@ -195,7 +197,7 @@ def test_work_happens_in_the_home_of_whoever_works(sandbox: Sandbox) -> None:
     assert sandbox.get_user_home_dir() == HOME
 
 
-def test_a_wrong_key_is_refused(episode: Opened) -> None:
+def test_a_wrong_key_is_refused(episode: Episode) -> None:
     client = Daytona(DaytonaConfig(api_key="nobody-knows-this", api_url=f"{episode.url}/api", target="eu"))
 
     with pytest.raises(DaytonaError):
@@ -203,7 +205,7 @@ def test_a_wrong_key_is_refused(episode: Opened) -> None:
 
 
 def test_a_form_that_cannot_be_read_is_the_senders_mistake_and_spoils_nothing(
-    episode: Opened, sandbox: Sandbox
+    episode: Episode, sandbox: Sandbox
 ) -> None:
     files = f"/toolbox/{sandbox.id}/files"
     with episode.client() as http:

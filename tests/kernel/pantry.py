@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import httpx
 import sqlalchemy as sa
@@ -11,13 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.kernel.answers import Answer, Json
 from services.kernel.app import CurrentWorld, product_router
-from services.kernel.checks import Check, Finding, named
+from services.kernel.checks import Check, Finding, checks_by_name
 from services.kernel.credentials import api_key, basic_password, basic_username, bearer
 from services.kernel.episodes import Episode, Episodes, Opening
 from services.kernel.errors import Refusal
-from services.kernel.product import Circumstance, Product
-from services.kernel.statements import Json as JsonColumn
-from services.kernel.statements import Row, Statement
+from services.kernel.product import Product, RequestContext
+from services.kernel.statements import Row, Statement, define_table
 from services.kernel.telemetry import Telemetry
 from services.kernel.template import WorldMeta, WorldSchema, build
 from services.kernel.world import World
@@ -25,14 +24,25 @@ from services.kernel.world import World
 START_MS = 1_760_000_000_000
 
 metadata = sa.MetaData()
-shelves = sa.Table(
-    "shelves",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("label", sa.Text, nullable=False),
-    sa.Column("contents", JsonColumn, nullable=False),
-)
-tags = sa.Table("tags", metadata, sa.Column("id", sa.Text, primary_key=True), sa.Column("colour", sa.Text))
+
+
+class ShelfRow(TypedDict):
+    """A shelf and what stands on it."""
+
+    id: int
+    label: str
+    contents: dict[str, Any]
+
+
+class TagRow(TypedDict):
+    """A coloured tag."""
+
+    id: str
+    colour: str | None
+
+
+shelves = define_table(ShelfRow, int, "shelves", metadata)
+tags = define_table(TagRow, str, "tags", metadata)
 
 schema = WorldSchema(
     metadata,
@@ -74,9 +84,9 @@ class LabelIs(Check):
     shelf: int
     label: str
 
-    def ask(self, world: World) -> Finding:
+    def run(self, world: World) -> Finding:
         row = world.get(shelves, self.shelf)
-        return self.held("it does") if row and row["label"] == self.label else self.failed("it does not")
+        return self.holds("it does") if row and row["label"] == self.label else self.fails("it does not")
 
 
 router = product_router()
@@ -118,7 +128,7 @@ async def search(label: str, world: CurrentWorld) -> Response:
         return Json([row["id"] for row in world.find(BY_LABEL, label=label)])
 
 
-def render(refusal: Refusal, circumstance: Circumstance) -> Answer:
+def render(refusal: Refusal, circumstance: RequestContext) -> Answer:
     return Answer.json(refusal.status, {"oops": refusal.message, "request": circumstance.request}, refusal.headers)
 
 
@@ -130,9 +140,9 @@ product = Product(
     schema=schema,
     router=router,
     render=render,
-    checks=named(LabelIs),
-    mint=lambda secret: f"pk_{secret}",
-    forms=(bearer, basic_password, basic_username, api_key),
+    checks=checks_by_name(LabelIs),
+    create_credential=lambda secret: f"pk_{secret}",
+    credential_formats=(bearer, basic_password, basic_username, api_key),
     body_limit=4096,
 )
 

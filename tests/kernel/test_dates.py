@@ -5,7 +5,7 @@ from email.utils import formatdate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.kernel.agent_door import _http_date
+from services.kernel.agent_api import _http_date
 
 
 @given(st.integers(min_value=0, max_value=4_102_444_800_000))

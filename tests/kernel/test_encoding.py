@@ -47,7 +47,7 @@ def test_a_form_is_no_json() -> None:
 def test_what_is_imagined_leaves_no_trace(world: World) -> None:
     before = world.get(shelves, 1), world.clock.now_ms(), world.revision, world.ids.snapshot()
 
-    with world.imagined():
+    with world.dry_run():
         world.clock.advance_to(world.clock.now_ms() + 1000)
         world.save(shelves, {"id": world.ids.next("shelf"), "label": "new", "contents": {}}, "made")
         world.remove(shelves, 1, "gone")

@@ -75,7 +75,7 @@ def test_domain_code_cannot_begin_or_end_the_transaction(forks: Forks, ending: s
 # Guard 2: no savepoint and no write without the transaction.
 def test_a_fork_that_lost_its_transaction_takes_no_savepoint_and_no_write(path: Path, fork: Fork) -> None:
     before = path.read_bytes()
-    with fork._turning():
+    with fork._transaction_control():
         fork._connection.execute("ROLLBACK")
 
     with pytest.raises(TransactionLost):
@@ -111,7 +111,7 @@ def test_a_fork_refuses_statements_that_are_not_reads(fork: Fork, sql: str) -> N
 
 def test_a_fork_without_its_transaction_still_cannot_rewrite_the_file(path: Path, fork: Fork) -> None:
     before = path.read_bytes()
-    with fork._turning():
+    with fork._transaction_control():
         fork._connection.execute("ROLLBACK")
 
     with pytest.raises(sqlite3.DatabaseError, match="authoriz"):

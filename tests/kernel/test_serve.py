@@ -1,5 +1,6 @@
 """A product as a real process with two real sockets."""
 
+import json
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -24,7 +26,7 @@ from services.kernel.serve import run_product
 from tests.kernel.pantry import product
 
 PLANS["cutting"] = FaultRates(shares=((FaultKind.DROPPED, 1.0),), longest_run=1)
-settings = Settings(var=Path(sys.argv[1]), door_token="door-secret", log_level="info")
+settings = Settings(var=Path(sys.argv[1]), harness_token="harness-secret", log_level="info")
 run_product(replace(product, port=int(sys.argv[2])), settings)
 """
 
@@ -45,16 +47,16 @@ def free_port() -> int:
 class Running:
     """A pantry process and how to talk to it."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, log: int | None = None) -> None:
         self.port = port
         self.log = (folder / "log").open("w+")
         self.process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT, str(folder), str(port)],
-            stderr=self.log,
+            stderr=self.log if log is None else log,
             env={**os.environ, "PYTHONPATH": "."},
         )
-        self.door = httpx.Client(
-            base_url=f"http://127.0.0.1:{port + 10}", headers={"authorization": "Bearer door-secret"}
+        self.harness = httpx.Client(
+            base_url=f"http://127.0.0.1:{port + 10}", headers={"authorization": "Bearer harness-secret"}
         )
         self.agent = httpx.Client(
             base_url=f"http://127.0.0.1:{port}", headers={"authorization": "Bearer pk_one_secret"}
@@ -63,27 +65,32 @@ class Running:
     def await_health(self) -> None:
         for _ in range(1200):
             try:
-                assert self.door.get("/health").status_code == 200
+                assert self.harness.get("/health").status_code == 200
                 return
             except httpx.TransportError:
                 time.sleep(0.05)
-        raise AssertionError(self.said())
+        raise AssertionError(self.read_log())
 
     def open(self, **opening: object) -> None:
         body = {"episode_id": "e1", "credential": "pk_one_secret", "seed": 3, "world": "small", **opening}
-        assert self.door.post("/control/episodes", json=body).status_code == 201
+        assert self.harness.post("/control/episodes", json=body).status_code == 201
 
-    def said(self) -> str:
+    def read_log(self) -> str:
         self.log.seek(0)
         return self.log.read()
 
     def stop(self) -> None:
-        self.door.close()
+        self.harness.close()
         self.agent.close()
+        self.stop_process()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        self.log.close()
+
+    def stop_process(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
-        self.log.close()
 
 
 @pytest.fixture
@@ -95,7 +102,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     service.stop()
 
 
-def test_the_agents_socket_has_no_harness_door_and_the_harness_socket_no_product(running: Running) -> None:
+def test_the_agents_socket_has_no_harness_api_and_the_harness_socket_no_product(running: Running) -> None:
     running.open()
     inside = [running.agent.get(path).status_code for path in ("/control/episodes", "/health", "/metrics")]
     outside = [
@@ -108,7 +115,7 @@ def test_the_agents_socket_has_no_harness_door_and_the_harness_socket_no_product
     assert running.agent.get("/shelves/1").status_code == 200
     assert inside == [404, 404, 404]
     assert outside == [401, 401]
-    assert running.door.get("/shelves/1").status_code == 404
+    assert running.harness.get("/shelves/1").status_code == 404
 
 
 def test_a_planned_cut_ends_the_connection_without_a_byte(running: Running) -> None:
@@ -130,12 +137,30 @@ def test_answers_carry_the_episodes_time_and_no_name_of_the_server(running: Runn
 def test_logs_are_json_lines_without_secrets(running: Running) -> None:
     running.open()
     running.agent.get("/shelves/1")
-    said = running.said()
+    running.stop_process()
+    log = running.read_log()
+    (line,) = [line for line in map(json.loads, log.splitlines()) if line["event"] == "answered"]
 
-    assert '"operation":"pantry.shelves.get"' in said
-    assert '"status":200' in said
-    assert "pk_one_secret" not in said
-    assert "door-secret" not in said
+    assert (line["operation"], line["status"]) == ("pantry.shelves.get", 200)
+    assert (line["level"], line["logger"]) == ("info", "dayshift.pantry")
+    assert abs(datetime.fromisoformat(line["time"]).timestamp() - time.time_ns() / 1e9) < 600
+    assert "pk_one_secret" not in log
+    assert "harness-secret" not in log
+
+
+def test_a_reader_who_stops_reading_the_log_stops_nobody_else(tmp_path: Path) -> None:
+    build_pantry(tmp_path / "worlds")
+    service = Running(tmp_path, free_port(), log=subprocess.PIPE)
+    try:
+        service.await_health()
+        service.open()
+        # A pipe holds 64 KiB: more lines than that, and nobody drains it.
+        answers = {service.agent.get("/shelves/1", timeout=10).status_code for _ in range(1500)}
+
+        assert answers == {200}
+        assert service.harness.get("/health", timeout=10).status_code == 200
+    finally:
+        service.stop()
 
 
 def test_a_port_in_use_is_named(running: Running, tmp_path: Path) -> None:

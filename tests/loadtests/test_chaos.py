@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loadtests.gauges import look
-from loadtests.held import Held
+from loadtests.leftovers import OpenResources
+from loadtests.process_stats import read_stats
 from tests.company import WORLD, small_company
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def test_what_is_open_is_counted_by_kind_and_memory_is_neither() -> None:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
             assert one.stdout is not None
             one.stdout.readline()
-            counted.append(look([one.pid]))
+            counted.append(read_stats([one.pid]))
             one.communicate()
     (before, after) = counted
 
@@ -65,11 +65,11 @@ def test_what_is_open_is_counted_by_kind_and_memory_is_neither() -> None:
 @pytest.mark.parametrize(
     ("after", "left"),
     [
-        (Held(forks=1, connections=124, files=324), []),
-        (Held(forks=3, connections=100, files=300), ["2 forks"]),
-        (Held(forks=1, connections=125, files=300), ["25 connections"]),
-        (Held(forks=1, connections=100, files=400), ["100 files"]),
+        (OpenResources(forks=1, connections=124, files=324), []),
+        (OpenResources(forks=3, connections=100, files=300), ["2 forks"]),
+        (OpenResources(forks=1, connections=125, files=300), ["25 connections"]),
+        (OpenResources(forks=1, connections=100, files=400), ["100 files"]),
     ],
 )
-def test_more_than_comes_and_goes_is_left_behind(after: Held, left: list[str]) -> None:
-    assert after.left_since(Held(forks=1, connections=100, files=300)) == left
+def test_more_than_comes_and_goes_is_left_behind(after: OpenResources, left: list[str]) -> None:
+    assert after.leftovers_since(OpenResources(forks=1, connections=100, files=300)) == left

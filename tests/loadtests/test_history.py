@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from loadtests.history import Event, ListEvent, check_list, check_register, check_registers
 
 
-def read(value: str | None, asked: float, answered: float) -> Event:
-    return Event("read", "k", value, asked, answered)
+def read(value: str | None, sent_at: float, answered_at: float) -> Event:
+    return Event("read", "k", value, sent_at, answered_at)
 
 
-def write(value: str, asked: float, answered: float = math.inf) -> Event:
-    return Event("write", "k", value, asked, answered)
+def write(value: str, sent_at: float, answered_at: float = math.inf) -> Event:
+    return Event("write", "k", value, sent_at, answered_at)
 
 
 def test_reads_that_overlap_a_write_may_see_either_value() -> None:
@@ -77,7 +77,7 @@ def test_what_really_happened_in_one_order_is_never_contradicted(history: list[E
 
 
 _event = st.builds(
-    lambda is_write, value, asked, length: (write if is_write else read)(value, asked, asked + length),
+    lambda is_write, value, sent_at, length: (write if is_write else read)(value, sent_at, sent_at + length),
     st.booleans(),
     st.sampled_from("ab"),
     st.integers(0, 6),
@@ -95,7 +95,7 @@ def test_the_search_agrees_with_trying_every_order(history: list[Event]) -> None
 
 def _explains(order: tuple[Event, ...], value: str | None) -> bool:
     for at, event in enumerate(order):
-        if any(later.answered < event.asked for later in order[at + 1 :]):
+        if any(later.answered_at < event.sent_at for later in order[at + 1 :]):
             return False
         if event.kind == "write":
             value = event.value
@@ -104,20 +104,20 @@ def _explains(order: tuple[Event, ...], value: str | None) -> bool:
     return True
 
 
-def appended(element: str, asked: float, answered: float = math.inf) -> ListEvent:
-    return ListEvent("append", element, (), asked, answered)
+def appended(element: str, sent_at: float, answered_at: float = math.inf) -> ListEvent:
+    return ListEvent("append", element, (), sent_at, answered_at)
 
 
-def seen(*elements: str, asked: float, answered: float) -> ListEvent:
-    return ListEvent("read", "", elements, asked, answered)
+def seen(*elements: str, sent_at: float, answered_at: float) -> ListEvent:
+    return ListEvent("read", "", elements, sent_at, answered_at)
 
 
 def test_a_list_that_only_grows_is_believed() -> None:
     history = [
         appended("a", 0, 1),
-        seen("a", asked=2, answered=3),
+        seen("a", sent_at=2, answered_at=3),
         appended("b", 2, 5),
-        seen("a", "b", asked=4, answered=6),
+        seen("a", "b", sent_at=4, answered_at=6),
     ]
 
     assert check_list("l", history) is None
@@ -126,26 +126,26 @@ def test_a_list_that_only_grows_is_believed() -> None:
 def test_two_reads_may_not_disagree_about_the_order() -> None:
     history = [appended("a", 0, 9), appended("b", 0, 9)]
 
-    found = check_list("l", [*history, seen("a", "b", asked=1, answered=2), seen("b", asked=1, answered=2)])
+    found = check_list("l", [*history, seen("a", "b", sent_at=1, answered_at=2), seen("b", sent_at=1, answered_at=2)])
 
     assert found is not None
     assert "disagree about the order" in found.because
 
 
 def test_an_element_that_was_there_may_not_be_missing_later() -> None:
-    history = [appended("a", 0, 1), seen("a", asked=2, answered=3), seen(asked=4, answered=5)]
+    history = [appended("a", 0, 1), seen("a", sent_at=2, answered_at=3), seen(sent_at=4, answered_at=5)]
 
     assert check_list("l", history) is not None
 
 
 def test_an_append_that_was_answered_may_not_be_lost() -> None:
-    found = check_list("l", [appended("a", 0, 1), appended("b", 0, 1), seen("a", asked=2, answered=3)])
+    found = check_list("l", [appended("a", 0, 1), appended("b", 0, 1), seen("a", sent_at=2, answered_at=3)])
 
     assert found is not None
     assert "'b' was appended and never seen again" in found.because
 
 
 def test_an_element_may_not_stand_before_one_that_was_there_before_it_was_asked_for() -> None:
-    history = [appended("a", 0, 1), appended("b", 2, 3), seen("b", "a", asked=4, answered=5)]
+    history = [appended("a", 0, 1), appended("b", 2, 3), seen("b", "a", sent_at=4, answered_at=5)]
 
     assert check_list("l", history) is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from loadtests.measurements import Recorder, Sample, Spread, Strain, Summary, spreads_by_name, timeline
+from loadtests.measurements import Distribution, Recorder, ResourceUse, Sample, Summary, distributions_by_name, timeline
 from loadtests.report import publish
 
 
@@ -19,7 +19,7 @@ def test_a_request_that_waited_to_be_sent_was_slow() -> None:
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
-    spread = Spread.of(float(value) for value in range(1, 1001))
+    spread = Distribution.of(float(value) for value in range(1, 1001))
 
     assert (spread.p50, spread.p95, spread.p99, spread.p999, spread.longest) == (500, 950, 990, 999, 1000)
 
@@ -28,22 +28,22 @@ def test_one_slow_second_is_seen_in_the_timeline() -> None:
     samples = [Sample("get", at / 10, at / 10, at / 10 + (0.5 if 10 <= at < 20 else 0.01), False) for at in range(30)]
 
     assert [round(point["p99"]) for point in timeline(samples)] == [10, 500, 10]
-    assert spreads_by_name(samples)["get"].count == 30
+    assert distributions_by_name(samples)["get"].count == 30
 
 
 def test_a_verdict_and_an_agents_program_take_as_long_as_what_they_ask_for() -> None:
     names = ["crm get", "ide execute", "control submit", "control open"]
 
-    assert [Sample(name, 0.0, 0.0, 1.0, False).is_prompt for name in names] == [True, False, False, True]
+    assert [Sample(name, 0.0, 0.0, 1.0, False).is_short for name in names] == [True, False, False, True]
 
 
 def _summary(**changes: object) -> Summary:
-    spread = Spread.of([1.0, 2.0])
-    strain = Strain(500.0, 100.0, 0.0, 0.2, 40)
+    spread = Distribution.of([1.0, 2.0])
+    resources = ResourceUse(500.0, 100.0, 0.0, 0.2, 40)
     recorder = Recorder()
     summary = Summary(
         "constant", "embedded", "small", 1, 1, 1.0, 2, 2.0, spread, spread, spread, {"get": spread},
-        0, 0, 1, 0, {}, [wrong.what for wrong in recorder.wrong], strain, [],
+        0, 0, 1, 0, {}, [violations.what for violations in recorder.violations], resources, [],
     )  # fmt: skip
     return replace(summary, **changes)  # type: ignore[arg-type]
 

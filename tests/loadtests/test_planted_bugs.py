@@ -25,7 +25,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def house(var: Path, worlds: Path, bug: str | None) -> Iterator[str]:
+def stack(var: Path, worlds: Path, bug: str | None) -> Iterator[str]:
     """Control, the products, and in the CRM's place one with this bug; yields control's address."""
     (var / "worlds").symlink_to(worlds)
     base = free_base()
@@ -39,7 +39,7 @@ def house(var: Path, worlds: Path, bug: str | None) -> Iterator[str]:
         "DAYSHIFT_WITHOUT": ",".join(name for name in catalog.names() if name not in ports),
     }
     products = [("services", name) for name in ports if name != "crm" or bug is None]
-    broken = [] if bug is None else [("tests.loadtests.broken_house", bug)]
+    broken = [] if bug is None else [("tests.loadtests.broken_product", bug)]
     commands = (*products, *broken, ("services", "control"))
     with (var / "log").open("w") as log:
         started = [
@@ -72,7 +72,7 @@ def checked(url: str, token: str, *arguments: str) -> subprocess.CompletedProces
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", ["stale_cache", "lost_update", "leak"])
 def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Path, worlds: Path) -> None:
-    with house(tmp_path, worlds, bug) as url:
+    with stack(tmp_path, worlds, bug) as url:
         found = checked(url, _TOKEN, "--seconds", "3")
 
     assert found.returncode == 1, found.stdout + found.stderr
@@ -84,7 +84,7 @@ def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(tmp_path: Path, worlds: Path) -> None:
-    with house(tmp_path, worlds, "stale_cache") as url:
+    with stack(tmp_path, worlds, "stale_cache") as url:
         command = [sys.executable, "-m", "loadtests", "run", "--url", url, "--token", _TOKEN, "--world", WORLD]
         arguments = [
             "--seconds",
@@ -108,7 +108,7 @@ def test_a_load_user_alone_notices_an_answer_that_contradicts_what_it_wrote(tmp_
 
 @pytest.mark.slow
 def test_ten_clean_runs_raise_no_alarm(tmp_path: Path, worlds: Path) -> None:
-    with house(tmp_path, worlds, bug=None) as url:
+    with stack(tmp_path, worlds, bug=None) as url:
         found = checked(url, _TOKEN, "--seconds", "1.5", "--runs", "10")
 
     assert found.returncode == 0, found.stdout + found.stderr

@@ -33,7 +33,7 @@ def test_a_soak_meets_no_error_no_stale_read_and_leaves_nothing_behind(
     assert (kept["errors"], kept["stale_reads"], kept["episodes_left"]) == (0, 0, 0)
     assert kept["responses"]["count"] == kept["offered"] == pytest.approx(1200, abs=1)
     assert kept["episodes_at_once"] == 40
-    assert kept["strain"]["memory_mb"] > 0
+    assert kept["resources"]["memory_mb"] > 0
     page = next(reports.glob("*.html")).read_text()
     assert "<svg" in page
     assert "http" not in page.replace("HttpUser", "")

@@ -1,12 +1,12 @@
-"""A house with every product in one process, and a small company to work in."""
+"""A stack with every product in one process, and a small company to work in."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from services.validate.attempt import Place
-from services.validate.household import Household
+from services.validate.attempt import TrialContext
+from services.validate.in_process_stack import InProcessStack
 from tests.company import WORLD, small_company
 
 
@@ -16,6 +16,6 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def place(company: Path) -> Iterator[Place]:
-    with Household(company, ("billing", "crm", "desk", "ide"), WORLD) as household:
-        yield Place(household, WORLD, "train")
+def context(company: Path) -> Iterator[TrialContext]:
+    with InProcessStack(company, ("billing", "crm", "desk", "ide"), WORLD) as stack:
+        yield TrialContext(stack, WORLD, "train")

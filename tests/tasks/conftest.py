@@ -1,4 +1,4 @@
-"""A house of one process and a small company for tasks to be worked off in."""
+"""A stack in one process with the small world, for trying tasks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.build import build
-from services.validate.household import Household
+from services.validate.in_process_stack import InProcessStack
 
 WORLD = "small"
 
 
 @pytest.fixture(scope="session")
-def household(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Household]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessStack]:
     var: Path = tmp_path_factory.mktemp("tasks")
     (var / "worlds").mkdir()
     build(WORLD, var / "worlds")
-    with Household(var, ("crm",), WORLD) as opened:
+    with InProcessStack(var, ("crm",), WORLD) as opened:
         yield opened

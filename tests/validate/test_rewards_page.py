@@ -1,4 +1,4 @@
-"""docs/rewards.md says what is so: its example is reckoned, its family is validated, its flags are all there are."""
+"""docs/rewards.md is right: its example is scored, its family is validated, and it lists every flag there is."""
 
 import re
 import sys
@@ -10,22 +10,25 @@ from typing import Any
 
 import pytest
 
-from fixtures.tasks.family import Asked, Budget, Family, Goal, Instance
+from fixtures.tasks.family import Budget, CheckQuestion, Family, Goal, Instance
 from fixtures.tasks.registry import families
-from services.control.suspicions import Tag
-from services.control.verdicts import Seen, reckon
-from services.validate.attempt import Place
-from services.validate.household import Household
-from services.validate.promises import Trial, tried
+from services.control.effort import EpisodeStep
+from services.control.flags import Tag
+from services.control.recorded_change import RecordedChange
+from services.control.verdicts import Evidence, score
+from services.kernel.harness_replies import FindingReply
+from services.validate.attempt import TrialContext
+from services.validate.in_process_stack import InProcessStack
+from services.validate.promises import Trial, check_promises
 from tests.company import small_company
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "rewards.md").read_text()
 
 
 @pytest.fixture
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with Household(small_company(tmp_path_factory), ("crm",), "small") as household:
-        yield Place(household, "small", "train")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrialContext]:
+    with InProcessStack(small_company(tmp_path_factory), ("crm",), "small") as stack:
+        yield TrialContext(stack, "small", "train")
 
 
 @pytest.fixture
@@ -42,23 +45,23 @@ def written() -> Iterator[Family[Any]]:
     del families()[found.id], sys.modules[module.__name__]
 
 
-def test_the_family_on_the_page_keeps_every_promise(place: Place, written: Family[Any]) -> None:
-    kept = [one for seed in range(3) for one in tried(Trial(place, written, seed))]
+def test_the_family_on_the_page_keeps_every_promise(context: TrialContext, written: Family[Any]) -> None:
+    kept = [one for seed in range(3) for one in check_promises(Trial(context, written, seed))]
 
     assert [one for one in kept if not one.held] == []
 
 
 def test_the_worked_example_is_worked_right() -> None:
-    asked = Asked("crm", "RecordHasValues", {"record_id": 1, "values": {"hubspot_owner_id": "7"}})
+    asked = CheckQuestion("crm", "RecordHasValues", {"record_id": 1, "values": {"hubspot_owner_id": "7"}})
     instance = Instance("crm/some", "", Budget(60), (Goal(asked, Fraction(1, 3)),) * 3, par=12, allowed=())
-    findings = [{"check": "RecordHasValues", "score": score, "because": ""} for score in "110"]
-    slip = [_renamed(2, "a", "b"), _renamed(2, "b", "a")]
-    seen = Seen({"crm": findings}, {"crm": [*slip, _renamed(3, "a", "b")]}, [], 32, "", [_READ] * 32)
+    findings = [_finding(share) for share in "110"]
+    slip = [_rename(2, "a", "b"), _rename(2, "b", "a")]
+    evidence = Evidence({"crm": findings}, {"crm": [*slip, _rename(3, "a", "b")]}, [], 32, "", [_READ] * 32)
 
-    reckoned = reckon(instance, seen, None)
+    scored = score(instance, evidence, None)
 
-    assert reckoned.exact == Fraction(2, 3) * Fraction(39, 40) * Fraction(1999, 2019) * Fraction(4, 5) - Fraction(1, 5)
-    assert f"= {float(reckoned.exact):.5f}"[:-1] in PAGE
+    assert scored.exact == Fraction(2, 3) * Fraction(39, 40) * Fraction(1999, 2019) * Fraction(4, 5) - Fraction(1, 5)
+    assert f"= {float(scored.exact):.5f}"[:-1] in PAGE
 
 
 def test_the_page_lists_every_flag() -> None:
@@ -68,7 +71,7 @@ def test_the_page_lists_every_flag() -> None:
     assert re.findall(r"`(\w+)`", listed[0]) == [tag.value for tag in Tag]
 
 
-_READ = {
+_READ: EpisodeStep = {
     "product": "crm",
     "method": "GET",
     "path": "/crm/v3/objects/deals",
@@ -79,16 +82,27 @@ _READ = {
     "revision": 0,
     "fault": None,
     "replayed": False,
+    "operation": "",
+    "clock_ms": 0,
+    "milliseconds": 0.0,
+    "key": None,
 }
 
 
-def _renamed(row: int, before: str, after: str) -> dict[str, Any]:
-    return {
-        "table": "objects",
-        "id": row,
-        "before": {"id": row, "properties": {"lastname": before}},
-        "after": {"id": row, "properties": {"lastname": after}},
-        "actor": "agent",
-        "event": "record.updated",
-        "revision": row,
-    }
+def _finding(score: str) -> FindingReply:
+    return {"check": "RecordHasValues", "score": score, "held": score == "1", "because": "", "flags": [], "names": ()}
+
+
+def _rename(row: int, before: str, after: str) -> RecordedChange:
+    return RecordedChange(
+        {
+            "table": "objects",
+            "id": row,
+            "at": 0,
+            "before": {"id": row, "properties": {"lastname": before}},
+            "after": {"id": row, "properties": {"lastname": after}},
+            "actor": "agent",
+            "event": "record.updated",
+            "revision": row,
+        }
+    )

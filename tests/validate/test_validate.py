@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from fixtures.customers.customer import Colleague, Customer, Fact
 from fixtures.tasks.allowed import Allowed
 from fixtures.tasks.crm.correct_contact import CorrectContact, WrongNumber
-from fixtures.tasks.family import Asked, Call, Constraint, Family, Goal, Oracle
+from fixtures.tasks.family import Call, CheckQuestion, Constraint, Family, Goal, Oracle
 from fixtures.tasks.registry import families
 from services.kernel.config import BadSetting
-from services.validate.attempt import Place, Stuck
-from services.validate.household import Household
-from services.validate.moves import moves_in
-from services.validate.promises import Trial, tried
+from services.validate.attempt import Stuck, TrialContext
+from services.validate.in_process_stack import InProcessStack
+from services.validate.promises import Trial, check_promises
 from services.validate.run import plan_for, print_of_sources, validate
+from services.validate.sample_calls import sample_calls_of
 from tests.company import small_company
 
 TASK = "crm/correct-contact"
@@ -30,15 +32,15 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def place(company: Path) -> Iterator[Place]:
-    with Household(company, ("crm",), "small") as household:
-        yield Place(household, "small", "train")
+def context(company: Path) -> Iterator[TrialContext]:
+    with InProcessStack(company, ("crm",), "small") as stack:
+        yield TrialContext(stack, "small", "train")
 
 
-def broken_promises(place: Place, found: Family[Any]) -> set[str]:
+def broken_promises(context: TrialContext, found: Family[Any]) -> set[str]:
     families()[found.id] = found
     try:
-        return {kept.promise for kept in tried(Trial(place, found, 2)) if not kept.held}
+        return {kept.promise for kept in check_promises(Trial(context, found, 2)) if not kept.held}
     finally:
         del families()[found.id]
 
@@ -55,8 +57,10 @@ class AlreadyTrue(CorrectContact):
     """One of its goals holds before anybody does anything."""
 
     def goals(self, trouble: WrongNumber) -> tuple[Goal, ...]:
-        there = Asked("crm", "RecordHasValues", {"record_id": trouble.contact, "values": {"email": trouble.email}})
-        return tuple(Goal(asks, Fraction(1, 2)) for asks in (super().goals(trouble)[0].asks, there))
+        there = CheckQuestion(
+            "crm", "RecordHasValues", {"record_id": trouble.contact, "values": {"email": trouble.email}}
+        )
+        return tuple(Goal(asks, Fraction(1, 2)) for asks in (super().goals(trouble)[0].question, there))
 
 
 class Stingy(CorrectContact):
@@ -67,10 +71,17 @@ class Stingy(CorrectContact):
 
 
 class Hasty(CorrectContact):
-    """Its par leaves no room for the oracle."""
+    """Its par is what somebody takes who knows the answer."""
 
     def par(self, _: WrongNumber) -> int:
-        return 0
+        return 1
+
+
+class Endless(CorrectContact):
+    """Its par is all of its budget."""
+
+    def par(self, _: WrongNumber) -> int:
+        return self.budget.steps
 
 
 class Contradictory(CorrectContact):
@@ -78,7 +89,7 @@ class Contradictory(CorrectContact):
 
     def constraints(self, trouble: WrongNumber) -> tuple[Constraint, ...]:
         asked = {"record_id": trouble.contact, "values": {"phone": trouble.mistyped}}
-        return (Constraint(Asked("crm", "RecordHasValues", asked)),)
+        return (Constraint(CheckQuestion("crm", "RecordHasValues", asked)),)
 
 
 class WrongAlternative(CorrectContact):
@@ -98,17 +109,42 @@ class WrongAlternative(CorrectContact):
         (HalfDone, "oracle_earns_one"),
         (AlreadyTrue, "nothing_earns_nothing"),
         (Stingy, "oracle_earns_one"),
-        (Hasty, "oracle_keeps_to_par"),
+        (Hasty, "par_leaves_room"),
+        (Endless, "budget_leaves_room"),
         (Contradictory, "oracle_earns_one"),
         (WrongAlternative, "alternative: by looking"),
     ],
 )
-def test_a_family_that_breaks_a_promise_is_found_out(place: Place, kind: type[CorrectContact], promise: str) -> None:
-    assert promise in broken_promises(place, kind(f"crm/{kind.__name__.lower()}"))
+def test_a_family_that_breaks_a_promise_is_found_out(
+    context: TrialContext, kind: type[CorrectContact], promise: str
+) -> None:
+    assert promise in broken_promises(context, kind(f"crm/{kind.__name__.lower()}"))
 
 
-def test_a_sound_family_breaks_none(place: Place) -> None:
-    assert broken_promises(place, CorrectContact("crm/sound")) == set()
+class Asking(CorrectContact):
+    """It spans the IDE, one of two customers knows something, and a colleague decides."""
+
+    products = ("crm", "ide")
+
+    def customers(self, _: WrongNumber) -> tuple[Customer, ...]:
+        silent = Customer(1, 1, "Ann", "patient")
+        return silent, replace(
+            silent, facts=(Fact(name="number", keywords=("number",), statement="It is 030 901820."),)
+        )
+
+    def colleagues(self, _: WrongNumber) -> tuple[Colleague, ...]:
+        return (Colleague(2, 1, called_by=(), needs=(), decides="", asks_back=""),)
+
+
+def test_par_is_made_from_the_oracles_steps_the_products_and_the_people_to_ask() -> None:
+    trouble: Any = None
+
+    assert CorrectContact("crm/alone").compute_par(trouble, oracle_steps=1) == 2 * 1 + 6
+    assert Asking("crm/asking").compute_par(trouble, oracle_steps=5) == 2 * 5 + 6 + 40 + 2 * 3
+
+
+def test_a_sound_family_breaks_none(context: TrialContext) -> None:
+    assert broken_promises(context, CorrectContact("crm/sound")) == set()
 
 
 def test_one_command_validates_writes_a_page_and_resumes(company: Path) -> None:
@@ -143,12 +179,12 @@ def test_a_result_counts_no_longer_when_anything_has_changed_that_decides_it(tmp
 
 
 def test_every_product_with_families_has_its_own_moves() -> None:
-    assert all(moves_in(product).look() for found in families().values() for product in found.products)
+    assert all(sample_calls_of(product).read_call() for found in families().values() for product in found.products)
 
 
 def test_a_product_without_moves_is_named() -> None:
-    with pytest.raises(Stuck, match=r"services/validate/moves/wiki\.py is missing"):
-        moves_in("wiki")
+    with pytest.raises(Stuck, match=r"services/validate/sample_calls/wiki\.py is missing"):
+        sample_calls_of("wiki")
 
 
 def test_what_cannot_be_validated_is_said_before_anything_starts(company: Path) -> None:

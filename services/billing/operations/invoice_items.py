@@ -1,108 +1,129 @@
-"""Invoice items: what goes onto a draft, or waits for the next one."""
-
-from typing import Any
+"""Invoice items: they are on an invoice, or wait for the next one."""
 
 from services.billing.errors import InvalidRequest
-from services.billing.operations import customers, drafts, listing, records, totals
-from services.billing.operations.records import Body, cleared, merged, now
-from services.billing.shapes import invoices as shapes
+from services.billing.objects.catalogue import PriceBody
+from services.billing.objects.invoices import (
+    InvoiceBody,
+    InvoiceItemBody,
+    InvoiceLineBody,
+    new_invoice_item,
+    pricing_of,
+)
+from services.billing.operations import customers, drafts, records, totals
+from services.billing.operations.params import Params, merge_metadata, pick, require
+from services.billing.operations.records import DeletedObject, now
+from services.billing.rows import CustomerId, InvoiceId, InvoiceItemId
 from services.billing.tables import customers as customer_rows
 from services.billing.tables import invoice_items, invoice_lines, prices, products, subscriptions
 from services.billing.tables import invoices as invoice_rows
 from services.kernel.world import World
 
-Given = dict[str, Any]
 
-
-def create(world: World, given: Given) -> Body:
-    customer = records.refer(world, customer_rows, drafts.named(given, "customer"), "customer")
-    invoice = _open_draft(world, given.get("invoice"), customer["id"])
-    price = _price(world, given)
-    currency = customers.currency_for(world, customer, price["currency"] if price else given.get("currency"))
+def create(world: World, params: Params) -> InvoiceItemBody:
+    customer = records.refer(world, customer_rows, CustomerId(require(params, "customer")), "customer")
+    invoice = _open_draft(world, params.get("invoice"), customer["id"])
+    price = _price(world, params)
+    currency = customers.currency_for(world, customer, price["currency"] if price else params.get("currency"))
     if invoice is not None and invoice["currency"] != currency:
         raise InvalidRequest("The currency differs from the invoice's.", "currency")
-    body = shapes.invoice_item(
+    body = new_invoice_item(
         date=now(world),
         customer=customer["id"],
-        amount=_amount(given, price),
+        amount=_amount(params, price),
         currency=currency,
-        description=given.get("description") or _name(world, price),
+        description=params.get("description") or _name(world, price),
     )
-    body |= _about(world, given, price, customer["id"])
+    body |= _details(world, params, price, customer["id"])
     if customer["currency"] is None:
         records.change(world, customer_rows, customer, {"currency": currency}, "customer.updated")
     body = records.add(world, invoice_items, body, "invoiceitem.created")
     if invoice is not None:
-        drafts.put_on(world, invoice, body)
-        totals.recount(world, invoice)
-    return records.known(world, invoice_items, body["id"])
+        drafts.add_item(world, invoice, body)
+        totals.recompute(world, invoice)
+    return records.must_exist(world, invoice_items, body["id"])
 
 
-def update(world: World, key: str, given: Given) -> Body:
+def update(world: World, key: InvoiceItemId, params: Params) -> InvoiceItemBody:
     body = records.need(world, invoice_items, key)
-    if set(given) - {"metadata"}:
-        _need_draft(world, body)
-    changes: Body = {name: cleared(given[name]) for name in ("description", "discountable") if name in given}
-    if "metadata" in given:
-        changes["metadata"] = merged(body["metadata"], given["metadata"])
-    price = _price(world, given)
-    if price is not None or {"amount", "quantity", "unit_amount_decimal"} & set(given):
-        changes |= _revalued(body, given, price)
+    if set(params) - {"metadata"}:
+        _require_draft(world, body)
+    changes: InvoiceItemBody = pick(params, ("description", "discountable"))
+    if "metadata" in params:
+        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    price = _price(world, params)
+    if price is not None or {"amount", "quantity", "unit_amount_decimal"} & set(params):
+        changes |= _amount_changes(body, params, price)
     body = records.change(world, invoice_items, body, changes, "invoiceitem.updated")
-    for line in listing.of(world, invoice_lines, invoice=body["invoice"]) if body["invoice"] else []:
-        if line["_invoice_item"] == key and set(given) - {"metadata"}:
-            copied = ("amount", "description", "discountable", "pricing", "quantity", "quantity_decimal")
-            changed = {name: body[name] for name in copied} | {"subtotal": body["amount"]}
-            records.change(world, invoice_lines, line, changed)
-            totals.recount(world, records.known(world, invoice_rows, body["invoice"]))
+    for line in records.find_by(world, invoice_lines, invoice=body["invoice"]) if body["invoice"] else []:
+        if line["_invoice_item"] == key and set(params) - {"metadata"}:
+            line_changes: InvoiceLineBody = {
+                "amount": body["amount"],
+                "description": body["description"],
+                "discountable": body["discountable"],
+                "pricing": body["pricing"],
+                "quantity": body["quantity"],
+                "quantity_decimal": body["quantity_decimal"],
+                "subtotal": body["amount"],
+            }
+            records.change(world, invoice_lines, line, line_changes)
+            totals.recompute(world, records.must_exist(world, invoice_rows, line["invoice"]))
     return body
 
 
-def delete(world: World, key: str) -> Body:
+def delete(world: World, key: InvoiceItemId) -> DeletedObject:
     body = records.need(world, invoice_items, key)
-    _need_draft(world, body)
+    _require_draft(world, body)
     if body["invoice"] is not None:
-        for line in listing.of(world, invoice_lines, invoice=body["invoice"]):
+        for line in records.find_by(world, invoice_lines, invoice=body["invoice"]):
             if line["_invoice_item"] == key:
                 records.remove(world, invoice_lines, line)
-        totals.recount(world, records.known(world, invoice_rows, body["invoice"]))
+        totals.recompute(world, records.must_exist(world, invoice_rows, body["invoice"]))
     return records.remove(world, invoice_items, body, "invoiceitem.deleted")
 
 
-def _revalued(body: Body, given: Given, price: Body | None) -> Body:
-    quantity = given.get("quantity") or body["quantity"]
-    if price is None and body["pricing"] is None and "amount" in given:
-        return {"amount": given["amount"], "net_amount": given["amount"]}
+def _amount_changes(body: InvoiceItemBody, params: Params, price: PriceBody | None) -> InvoiceItemBody:
+    quantity = params.get("quantity") or body["quantity"]
+    if price is None and body["pricing"] is None and "amount" in params:
+        return {"amount": params["amount"], "net_amount": params["amount"]}
     unit = price["unit_amount"] if price else body["amount"] // (body["quantity"] or 1)
     amount = unit * quantity
-    changes = {"amount": amount, "net_amount": amount, "quantity": quantity, "quantity_decimal": str(quantity)}
-    return changes | ({"pricing": shapes.priced(price)} if price else {})
-
-
-def _about(world: World, given: Given, price: Body | None, customer: str) -> Body:
-    quantity = given.get("quantity") or 1
-    about: Body = {
-        "metadata": merged({}, given.get("metadata")),
-        "discountable": given.get("discountable", given.get("amount", 0) >= 0),
-        "pricing": shapes.priced(price),
+    changes: InvoiceItemBody = {
+        "amount": amount,
+        "net_amount": amount,
         "quantity": quantity,
         "quantity_decimal": str(quantity),
     }
-    if period := given.get("period"):
+    if price is not None:
+        changes["pricing"] = pricing_of(price)
+    return changes
+
+
+def _details(world: World, params: Params, price: PriceBody | None, customer: CustomerId) -> InvoiceItemBody:
+    quantity = params.get("quantity") or 1
+    details: InvoiceItemBody = {
+        "metadata": merge_metadata({}, params.get("metadata")),
+        "discountable": params.get("discountable", params.get("amount", 0) >= 0),
+        "pricing": pricing_of(price) if price is not None else None,
+        "quantity": quantity,
+        "quantity_decimal": str(quantity),
+    }
+    if period := params.get("period"):
         if period["end"] < period["start"]:
             raise InvalidRequest("The period ends before it starts.", "period[end]")
-        about["period"] = period
-    if key := given.get("subscription"):
+        details["period"] = period
+    if key := params.get("subscription"):
         subscription = records.refer(world, subscriptions, key, "subscription")
         if subscription["customer"] != customer:
             raise InvalidRequest("The subscription does not belong to the customer.", "subscription")
-        details = {"subscription": key, "subscription_item": None}
-        about["parent"] = {"subscription_details": details, "type": "subscription_details"}
-    return about
+        details["parent"] = {
+            "subscription_details": {"subscription": key, "subscription_item": None},
+            "type": "subscription_details",
+        }
+    return details
 
 
-def _price(world: World, given: Given) -> Body | None:
-    key = (given.get("pricing") or {}).get("price")
+def _price(world: World, params: Params) -> PriceBody | None:
+    key = (params.get("pricing") or {}).get("price")
     if key is None:
         return None
     price = records.refer(world, prices, key, "pricing[price]")
@@ -114,22 +135,22 @@ def _price(world: World, given: Given) -> Body | None:
     return price
 
 
-def _amount(given: Given, price: Body | None) -> int:
+def _amount(params: Params, price: PriceBody | None) -> int:
     if price is not None:
-        if given.get("amount") is not None:
+        if params.get("amount") is not None:
             raise InvalidRequest("You may only specify one of these parameters: amount, pricing.", "amount")
-        return int(price["unit_amount"] * (given.get("quantity") or 1))
-    if given.get("amount") is None:
+        return int(price["unit_amount"] * (params.get("quantity") or 1))
+    if params.get("amount") is None:
         raise InvalidRequest("Missing required param: amount.", "amount", "parameter_missing")
-    return int(given["amount"])
+    return int(params["amount"])
 
 
-def _name(world: World, price: Body | None) -> str | None:
+def _name(world: World, price: PriceBody | None) -> str | None:
     product = records.get(world, products, price["product"]) if price else None
     return product["name"] if product else None
 
 
-def _open_draft(world: World, key: str | None, customer: str) -> Body | None:
+def _open_draft(world: World, key: InvoiceId | None, customer: CustomerId) -> InvoiceBody | None:
     if key is None:
         return None
     invoice = records.refer(world, invoice_rows, key, "invoice")
@@ -140,8 +161,8 @@ def _open_draft(world: World, key: str | None, customer: str) -> Body | None:
     return invoice
 
 
-def _need_draft(world: World, body: Body) -> None:
+def _require_draft(world: World, body: InvoiceItemBody) -> None:
     if body["invoice"] is None:
         return
-    if records.known(world, invoice_rows, body["invoice"])["status"] != "draft":
+    if records.must_exist(world, invoice_rows, body["invoice"])["status"] != "draft":
         raise InvalidRequest("This item is on a finalized invoice and can't be changed.", "id", "invoice_not_editable")

@@ -1,11 +1,21 @@
 """Invoices from the moment they are final: open, paid, void, uncollectible."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import assert_never
 
 from services.billing.errors import Declined, InvalidRequest
-from services.billing.operations import customers, journal, listing, payments, records, totals
-from services.billing.operations.records import Body, now
-from services.billing.shapes import invoices as shapes
+from services.billing.objects.customers import CustomerBody, PaymentMethodBody
+from services.billing.objects.invoices import (
+    InvoiceBody,
+    InvoicePaymentBody,
+    customer_snapshot,
+    new_invoice_payment,
+    subscription_of,
+)
+from services.billing.operations import charges, customers, journal, records, totals
+from services.billing.operations.params import Params
+from services.billing.operations.records import now
+from services.billing.rows import InvoiceId, PaymentMethodId
 from services.billing.tables import (
     customers as customer_rows,
 )
@@ -19,49 +29,49 @@ from services.billing.tables import (
 )
 from services.kernel.world import World
 
-Given = dict[str, Any]
-
 _NOT_OPEN = "You can only pass in open invoices. This invoice isn't open."
 
 
 # --- final ----------------------------------------------------------------------------------------------------------
 
 
-def finalize(world: World, key: str, given: Given | None = None) -> Body:
+def finalize(world: World, key: InvoiceId, params: Params | None = None) -> InvoiceBody:
     body = records.need(world, invoices, key)
     if body["status"] != "draft":
         raise InvalidRequest("This invoice is already finalized, you can't re-finalize a non-draft invoice.")
-    if given and "auto_advance" in given:
-        body = records.change(world, invoices, body, {"auto_advance": given["auto_advance"]})
-    return made_final(world, body)
+    if params and "auto_advance" in params:
+        body = records.change(world, invoices, body, {"auto_advance": params["auto_advance"]})
+    return finalize_draft(world, body)
 
 
-def made_final(world: World, body: Body) -> Body:
-    """Number it, freeze whom it is made out to, let the balance pay what it can, and open it."""
-    body = totals.recount(world, body)
-    customer = records.known(world, customer_rows, body["customer"])
+def finalize_draft(world: World, body: InvoiceBody) -> InvoiceBody:
+    """Numbers a draft, freezes whom it is made out to, lets the balance pay what it can, and opens it."""
+    body = totals.recompute(world, body)
+    customer = records.must_exist(world, customer_rows, body["customer"])
     settled = totals.settle(body["total"], customer["balance"])
     number = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"
     sequence = {"next_invoice_sequence": customer["next_invoice_sequence"] + 1}
     customer = records.change(world, customer_rows, customer, sequence)
     _post_final(world, body, customer, settled)
-    body = records.change(world, invoices, body, _final(world, body, customer, number, settled), "invoice.finalized")
+    changes = _final_fields(world, body, customer, number, settled)
+    body = records.change(world, invoices, body, changes, "invoice.finalized")
     if settled.due == 0:
         return mark_paid(world, body, 0)
     _expect_payment(world, body)
     return body
 
 
-def _final(world: World, body: Body, customer: Body, number: str, settled: totals.Settlement) -> Body:
-    at = now(world)
+def _final_fields(
+    world: World, body: InvoiceBody, customer: CustomerBody, number: str, settled: totals.Settlement
+) -> InvoiceBody:
+    finalized_at = now(world)
     page = f"https://invoice.stripe.com/i/acct_1M7tp/live_{body['id'][3:]}"
-    return {
-        **shapes.addressed(customer, listing.of(world, tax_ids, customer=customer["id"])),
+    changes: InvoiceBody = {
         "number": number,
         "status": "open",
-        "effective_at": at,
+        "effective_at": finalized_at,
         "automatically_finalizes_at": None,
-        "status_transitions": {**body["status_transitions"], "finalized_at": at},
+        "status_transitions": {**body["status_transitions"], "finalized_at": finalized_at},
         "ending_balance": settled.ending_balance,
         "amount_due": settled.due,
         "amount_remaining": settled.due,
@@ -69,24 +79,26 @@ def _final(world: World, body: Body, customer: Body, number: str, settled: total
         "invoice_pdf": f"{page}/pdf",
         "_balance_applied": settled.ending_balance - customer["balance"],
     }
+    changes |= customer_snapshot(customer, records.find_by(world, tax_ids, customer=customer["id"]))
+    return changes
 
 
-def _post_final(world: World, body: Body, customer: Body, settled: totals.Settlement) -> None:
+def _post_final(world: World, body: InvoiceBody, customer: CustomerBody, settled: totals.Settlement) -> None:
     owed, credit = journal.receivable(customer["id"]), journal.credit(customer["id"])
     total, tax = body["total"], body["_tax"]
     amounts = {owed: total, journal.REVENUE: tax - total, journal.TAX: -tax}
     journal.post(world, body["id"], body["currency"], amounts)
     moved = settled.ending_balance - customer["balance"]
     if moved:
-        customers.enter(world, customer, moved, body["currency"], "applied_to_invoice", invoice=body["id"])
+        customers.move_balance(world, customer, moved, body["currency"], "applied_to_invoice", invoice=body["id"])
         journal.post(world, body["id"], body["currency"], {credit: moved, owed: -moved})
 
 
-def _expect_payment(world: World, body: Body) -> None:
-    intent = payments.open_intent(
+def _expect_payment(world: World, body: InvoiceBody) -> None:
+    intent = charges.open_intent(
         world, body["amount_due"], body["currency"], body["customer"], body["description"], invoice=body["id"]
     )
-    payment = shapes.payment(
+    payment = new_invoice_payment(
         created=now(world),
         invoice=body["id"],
         intent=intent["id"],
@@ -99,14 +111,14 @@ def _expect_payment(world: World, body: Body) -> None:
 # --- money ----------------------------------------------------------------------------------------------------------
 
 
-def pay(world: World, key: str, given: Given) -> Body:
-    """Collect now; a decline is told as such and leaves the invoice open."""
-    body = payable(world, records.need(world, invoices, key))
+def pay(world: World, key: InvoiceId, params: Params) -> InvoiceBody:
+    """Collects now; a decline is refused as such and leaves the invoice open."""
+    body = _payable(world, records.need(world, invoices, key))
     if body["status"] == "paid":
         return body
-    if given.get("paid_out_of_band"):
-        return settle_outside(world, body)
-    method = _paying_method(world, body, given.get("payment_method"))
+    if params.get("paid_out_of_band"):
+        return mark_paid_out_of_band(world, body)
+    method = _paying_method(world, body, params.get("payment_method"))
     if method is None:
         raise InvalidRequest(
             "There is no `default_payment_method` set on this Customer or Invoice. Please set a "
@@ -114,57 +126,57 @@ def pay(world: World, key: str, given: Given) -> Body:
             "payment_method",
             "missing",
         )
-    tried = attempt(world, body, method)
-    if tried.decline is not None:
-        raise tried.decline
-    return tried.invoice
+    attempt = attempt_payment(world, body, method)
+    if attempt.decline is not None:
+        raise attempt.decline
+    return attempt.invoice
 
 
-def payable(world: World, body: Body) -> Body:
-    if body["status"] == "draft":
-        return made_final(world, body)
-    if body["status"] == "paid":
-        raise InvalidRequest("Invoice is already paid", None, "invoice_already_paid")
-    if body["status"] == "void":
-        raise InvalidRequest("This invoice is voided and can't be paid.")
-    return body
+def _payable(world: World, body: InvoiceBody) -> InvoiceBody:
+    status = body["status"]
+    match status:
+        case "draft":
+            return finalize_draft(world, body)
+        case "open" | "uncollectible":
+            return body
+        case "paid":
+            raise InvalidRequest("Invoice is already paid", None, "invoice_already_paid")
+        case "void":
+            raise InvalidRequest("This invoice is voided and can't be paid.")
+        case _:
+            assert_never(status)
 
 
-class Attempt:
-    """One try to collect: the invoice after it, and the bank's refusal if there was one."""
+@dataclass(frozen=True, slots=True)
+class PaymentAttempt:
+    """One attempt to collect: the invoice after it, and the bank's refusal if there was one."""
 
-    __slots__ = ("decline", "invoice")
-
-    def __init__(self, invoice: Body, decline: Declined | None) -> None:
-        self.invoice = invoice
-        self.decline = decline
+    invoice: InvoiceBody
+    decline: Declined | None
 
 
-def attempt(world: World, body: Body, method: Body) -> Attempt:
-    intent = records.known(world, payment_intents, payment_of(world, body)["payment"]["payment_intent"])
+def attempt_payment(world: World, body: InvoiceBody, method: PaymentMethodBody) -> PaymentAttempt:
+    payment = records.find_by(world, invoice_payments, invoice=body["id"])[-1]
+    intent = records.must_exist(world, payment_intents, payment["payment"]["payment_intent"])
     intent = records.change(world, payment_intents, intent, {"amount": body["amount_remaining"]})
-    restored = _owed_again(world, body)
-    outcome = payments.confirm(world, intent, method)
-    counted = {"attempted": True, "attempt_count": body["attempt_count"] + 1}
-    if outcome.decline is not None:
+    restored = _reverse_write_off(world, body)
+    result = charges.charge_intent(world, intent, method)
+    counted: InvoiceBody = {"attempted": True, "attempt_count": body["attempt_count"] + 1}
+    if result.decline is not None:
         if restored:
-            _written_off(world, body)
+            _post_write_off(world, body)
         body = records.change(world, invoices, body, counted)
-        records.tell(world, "invoice.payment_failed", body)
-        _delinquent(world, body, owes=True)
-        return Attempt(body, outcome.decline)
+        records.record_event(world, "invoice.payment_failed", body)
+        _set_delinquent(world, body, delinquent=True)
+        return PaymentAttempt(body, result.decline)
     body = records.change(world, invoices, body, counted)
-    return Attempt(mark_paid(world, body, body["amount_remaining"]), None)
+    return PaymentAttempt(mark_paid(world, body, body["amount_remaining"]), None)
 
 
-def payment_of(world: World, body: Body) -> Body:
-    return listing.of(world, invoice_payments, invoice=body["id"])[-1]
-
-
-def default_method(world: World, body: Body) -> Body | None:
-    """The invoice's own, then its subscription's, then the customer's."""
-    customer = records.known(world, customer_rows, body["customer"])
-    subscription = ((body["parent"] or {}).get("subscription_details") or {}).get("subscription")
+def default_method(world: World, body: InvoiceBody) -> PaymentMethodBody | None:
+    """Returns the invoice's own payment method, else its subscription's, else the customer's."""
+    customer = records.must_exist(world, customer_rows, body["customer"])
+    subscription = subscription_of(body)
     owner = records.get(world, subscriptions, subscription) if subscription else None
     candidates = (
         body["default_payment_method"],
@@ -178,30 +190,30 @@ def default_method(world: World, body: Body) -> Body | None:
     return None
 
 
-def _paying_method(world: World, body: Body, wanted: str | None) -> Body | None:
+def _paying_method(world: World, body: InvoiceBody, wanted: PaymentMethodId | None) -> PaymentMethodBody | None:
     if wanted is not None:
         return customers.own_method(world, body["customer"], wanted, "payment_method")
     return default_method(world, body)
 
 
-def settle_outside(world: World, body: Body) -> Body:
-    """Paid by other means; the open intent is of no use any more."""
+def mark_paid_out_of_band(world: World, body: InvoiceBody) -> InvoiceBody:
+    """The customer paid by other means; the open payment intent is canceled."""
     amount = body["amount_remaining"]
-    _owed_again(world, body)
+    _reverse_write_off(world, body)
     amounts = {journal.OUT_OF_BAND: amount, journal.receivable(body["customer"]): -amount}
     journal.post(world, body["id"], body["currency"], amounts)
-    _stop_expecting(world, body)
+    _cancel_payments(world, body)
     return mark_paid(world, body, amount)
 
 
-def paid_without_money(world: World, body: Body) -> Body:
-    """Nothing is left to pay: credit notes have taken it all back."""
-    _stop_expecting(world, body)
+def mark_paid_by_credit(world: World, body: InvoiceBody) -> InvoiceBody:
+    """Credit notes have taken back all that was left to pay."""
+    _cancel_payments(world, body)
     return mark_paid(world, body, 0)
 
 
-def mark_paid(world: World, body: Body, amount: int) -> Body:
-    changes = {
+def mark_paid(world: World, body: InvoiceBody, amount: int) -> InvoiceBody:
+    changes: InvoiceBody = {
         "status": "paid",
         "amount_paid": body["amount_paid"] + amount,
         "amount_remaining": 0,
@@ -210,39 +222,51 @@ def mark_paid(world: World, body: Body, amount: int) -> Body:
         "status_transitions": {**body["status_transitions"], "paid_at": now(world)},
     }
     body = records.change(world, invoices, body, changes, "invoice.paid")
-    for payment in listing.of(world, invoice_payments, invoice=body["id"], status="open"):
-        paid = {**payment["status_transitions"], "paid_at": now(world)}
-        settled = {"status": "paid", "amount_paid": amount, "status_transitions": paid}
+    for payment in records.find_by(world, invoice_payments, invoice=body["id"], status="open"):
+        settled: InvoicePaymentBody = {
+            "status": "paid",
+            "amount_paid": amount,
+            "status_transitions": {**payment["status_transitions"], "paid_at": now(world)},
+        }
         records.change(world, invoice_payments, payment, settled, "invoice_payment.paid")
     if amount:
-        records.tell(world, "invoice.payment_succeeded", body)
-        _delinquent(world, body, owes=False)
-    from services.billing.operations import subscriptions as subscribed  # each knows the other
-
-    subscribed.was_paid(world, body)
-    return records.known(world, invoices, body["id"])
+        records.record_event(world, "invoice.payment_succeeded", body)
+        _set_delinquent(world, body, delinquent=False)
+    _reactivate_subscription(world, body)
+    return records.must_exist(world, invoices, body["id"])
 
 
-def void(world: World, key: str) -> Body:
+def _reactivate_subscription(world: World, invoice: InvoiceBody) -> None:
+    """A paid invoice makes its subscription active again, unless another one is still overdue."""
+    key = subscription_of(invoice)
+    body = records.get(world, subscriptions, key) if key else None
+    if body is None or body["status"] not in ("incomplete", "past_due", "unpaid"):
+        return
+    if body["status"] != "incomplete" and records.find_by(world, invoices, subscription=key, status="open"):
+        return
+    records.change(world, subscriptions, body, {"status": "active"}, "customer.subscription.updated")
+
+
+def void(world: World, key: InvoiceId) -> InvoiceBody:
     body = records.need(world, invoices, key)
     if body["status"] not in ("open", "uncollectible"):
         raise InvalidRequest(_NOT_OPEN)
-    return made_void(world, body)
+    return void_invoice(world, body)
 
 
-def made_void(world: World, body: Body) -> Body:
-    """As if it had never been asked for; balance that it used up comes back."""
+def void_invoice(world: World, body: InvoiceBody) -> InvoiceBody:
+    """Nothing is owed any more, and the balance that the invoice used up comes back."""
     owed = journal.receivable(body["customer"])
     side = owed if body["status"] == "open" else journal.WRITTEN_OFF
     remaining = body["amount_remaining"]
     journal.post(world, body["id"], body["currency"], {journal.VOIDED: remaining, side: -remaining})
     if used := body["_balance_applied"]:
-        customer = records.known(world, customer_rows, body["customer"])
-        customers.enter(world, customer, -used, body["currency"], "unapplied_from_invoice", invoice=body["id"])
+        customer = records.must_exist(world, customer_rows, body["customer"])
+        customers.move_balance(world, customer, -used, body["currency"], "unapplied_from_invoice", invoice=body["id"])
         amounts = {journal.credit(customer["id"]): -used, journal.VOIDED: used}
         journal.post(world, body["id"], body["currency"], amounts)
-    _stop_expecting(world, body)
-    changes = {
+    _cancel_payments(world, body)
+    changes: InvoiceBody = {
         "status": "void",
         "next_payment_attempt": None,
         "auto_advance": False,
@@ -251,16 +275,16 @@ def made_void(world: World, body: Body) -> Body:
     return records.change(world, invoices, body, changes, "invoice.voided")
 
 
-def mark_uncollectible(world: World, key: str) -> Body:
+def mark_uncollectible(world: World, key: InvoiceId) -> InvoiceBody:
     body = records.need(world, invoices, key)
     if body["status"] != "open":
         raise InvalidRequest(_NOT_OPEN)
-    return given_up(world, body)
+    return write_off(world, body)
 
 
-def given_up(world: World, body: Body) -> Body:
-    _written_off(world, body)
-    changes = {
+def write_off(world: World, body: InvoiceBody) -> InvoiceBody:
+    _post_write_off(world, body)
+    changes: InvoiceBody = {
         "status": "uncollectible",
         "next_payment_attempt": None,
         "auto_advance": False,
@@ -269,26 +293,26 @@ def given_up(world: World, body: Body) -> Body:
     return records.change(world, invoices, body, changes, "invoice.marked_uncollectible")
 
 
-def send(world: World, key: str) -> Body:
+def send(world: World, key: InvoiceId) -> InvoiceBody:
     body = records.need(world, invoices, key)
     if body["status"] == "draft":
-        body = made_final(world, body)
+        body = finalize_draft(world, body)
     if body["status"] not in ("open", "paid"):
         raise InvalidRequest("You can only send open invoices.")
     if body["customer_email"] is None:
         raise InvalidRequest("The customer has no email address to send the invoice to.", "customer")
-    records.tell(world, "invoice.sent", body)
+    records.record_event(world, "invoice.sent", body)
     return records.change(world, invoices, body, {"_sent": body.get("_sent", 0) + 1})
 
 
-def _written_off(world: World, body: Body) -> None:
+def _post_write_off(world: World, body: InvoiceBody) -> None:
     amount = body["amount_remaining"]
     amounts = {journal.WRITTEN_OFF: amount, journal.receivable(body["customer"]): -amount}
     journal.post(world, body["id"], body["currency"], amounts)
 
 
-def _owed_again(world: World, body: Body) -> bool:
-    """What was given up is owed once more when somebody pays it after all."""
+def _reverse_write_off(world: World, body: InvoiceBody) -> bool:
+    """What was written off is owed again when somebody pays it after all; returns whether it was."""
     if body["status"] != "uncollectible":
         return False
     amount = body["amount_remaining"]
@@ -297,14 +321,17 @@ def _owed_again(world: World, body: Body) -> bool:
     return True
 
 
-def _stop_expecting(world: World, body: Body) -> None:
-    for payment in listing.of(world, invoice_payments, invoice=body["id"], status="open"):
-        intent = records.known(world, payment_intents, payment["payment"]["payment_intent"])
-        payments.give_up(world, intent, "void_invoice")
-        ended = {**payment["status_transitions"], "canceled_at": now(world)}
-        records.change(world, invoice_payments, payment, {"status": "canceled", "status_transitions": ended})
+def _cancel_payments(world: World, body: InvoiceBody) -> None:
+    for payment in records.find_by(world, invoice_payments, invoice=body["id"], status="open"):
+        intent = records.must_exist(world, payment_intents, payment["payment"]["payment_intent"])
+        charges.cancel_intent(world, intent, "void_invoice")
+        changes: InvoicePaymentBody = {
+            "status": "canceled",
+            "status_transitions": {**payment["status_transitions"], "canceled_at": now(world)},
+        }
+        records.change(world, invoice_payments, payment, changes)
 
 
-def _delinquent(world: World, body: Body, *, owes: bool) -> None:
-    customer = records.known(world, customer_rows, body["customer"])
-    records.change(world, customer_rows, customer, {"delinquent": owes}, "customer.updated")
+def _set_delinquent(world: World, body: InvoiceBody, *, delinquent: bool) -> None:
+    customer = records.must_exist(world, customer_rows, body["customer"])
+    records.change(world, customer_rows, customer, {"delinquent": delinquent}, "customer.updated")

@@ -1,13 +1,13 @@
-"""Double entry beneath everything that moves money: each posting sums to zero, so the whole does."""
+"""Double-entry bookkeeping for everything that moves money: each posting sums to zero, so the whole does."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import sqlalchemy as sa
 
+from services.billing.rows import CustomerId, JournalEntryId, JournalRow
 from services.billing.tables import journal
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Statement
 from services.kernel.world import World
 
 CASH = "cash"
@@ -24,14 +24,18 @@ DISPUTED = "disputed"
 
 Amounts = Mapping[str, int]
 
+_SUM = sa.select(sa.func.sum(journal.c.amount)).where(journal.c.account == sa.bindparam("account"))
+_BALANCE = Statement(_SUM.where(journal.c.currency == sa.bindparam("currency")))
+_MOVED = Statement(_SUM.where(journal.c.about == sa.bindparam("about")))
+
 
 class Unbalanced(ValueError):
-    """A posting that creates or destroys money: our bug, never the agent's."""
+    """A posting that creates or destroys money: a defect of ours, never the agent's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """One event in money: what it is about, when, and how much moved between which accounts."""
+    """One movement of money: what it is about, when it happened, and how much moved between which accounts."""
 
     about: str
     at: int
@@ -39,24 +43,24 @@ class Posting:
     amounts: Amounts
 
 
-def receivable(customer: str) -> str:
-    """What the customer owes on open invoices."""
+def receivable(customer: CustomerId) -> str:
+    """Names the account with what the customer owes on open invoices."""
     return f"receivable:{customer}"
 
 
-def credit(customer: str) -> str:
-    """The customer's balance: negative is ours to give."""
+def credit(customer: CustomerId) -> str:
+    """Names the account with the customer's balance: negative is what we owe."""
     return f"credit:{customer}"
 
 
-def entries(posting: Posting, number: int, first: int) -> list[Row]:
-    """The rows of a posting; its entries are numbered from `first` on."""
+def posting_rows(posting: Posting, number: int, first: int) -> list[JournalRow]:
+    """Returns the rows of a posting, numbered from `first` on."""
     moved = {account: amount for account, amount in posting.amounts.items() if amount}
     if sum(moved.values()) != 0:
         raise Unbalanced(f"{posting.about}: {moved} sums to {sum(moved.values())}")
     return [
         {
-            "id": first + place,
+            "id": JournalEntryId(first + index),
             "posting": number,
             "at": posting.at,
             "account": account,
@@ -64,25 +68,22 @@ def entries(posting: Posting, number: int, first: int) -> list[Row]:
             "amount": amount,
             "about": posting.about,
         }
-        for place, (account, amount) in enumerate(moved.items())
+        for index, (account, amount) in enumerate(moved.items())
     ]
 
 
 def post(world: World, about: str, currency: str, amounts: Amounts) -> None:
     posting = Posting(about, world.clock.now_ms() // 1000, currency, amounts)
     number = world.ids.next("posting")
-    for row in entries(posting, number, 0):
-        world.save(journal, {**row, "id": world.ids.next("journal")}, "posted")
+    for row in posting_rows(posting, number, 0):
+        numbered: JournalRow = {**row, "id": JournalEntryId(world.ids.next("journal"))}
+        world.save(journal, numbered, "posted")
 
 
 def balance(world: World, account: str, currency: str) -> int:
-    return int(world.rows(_balance(), {"account": account, "currency": currency})[0][0] or 0)
+    return int(world.rows(_BALANCE, {"account": account, "currency": currency})[0][0] or 0)
 
 
-@cache
-def _balance() -> Statement:
-    return Statement(
-        sa.select(sa.func.sum(journal.c.amount)).where(
-            journal.c.account == sa.bindparam("account"), journal.c.currency == sa.bindparam("currency")
-        )
-    )
+def moved(world: World, about: str, account: str) -> int:
+    """Returns how much postings about an object moved on an account."""
+    return int(world.rows(_MOVED, {"about": about, "account": account})[0][0] or 0)

@@ -1,23 +1,58 @@
-"""Objects: find, add, change, remove; each change is also told as one of the vendor's events."""
+"""Billing's documents: read, add, change, remove and list objects; a change may record one of the vendor's events.
+
+Lists and searches compose their conditions as `Where` (services.kernel.documents says why); statements that are always
+the same, such as an account's balance in the journal, are Core `Statement`s built at import.
+"""
 
 import base64
 import hashlib
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypedDict
 
 import sqlalchemy as sa
 
 from services.billing import tables
 from services.billing.errors import InvalidRequest, NoSuchObject, NoSuchReference, request_id_of
+from services.billing.objects.payments import EventBody, EventData
+from services.billing.rows import BillingRow, BillingTable, BodyT, IdT
+from services.kernel import documents
+from services.kernel.documents import EVERYTHING, DocumentStore, Order, Where
 from services.kernel.world import World
 
-Body = dict[str, Any]
-
 API_VERSION = "2026-10-28.endive"
-_MOST_KEYS, _LONGEST_KEY, _LONGEST_VALUE = 50, 40, 500
+OLDEST_FIRST = Order(("created", "seq"))
+NEWEST_FIRST = OLDEST_FIRST.reverse()
+
+_DISPLAY_NAMES = {"tax_id": "tax id", "payment_method": "PaymentMethod"}
+
+
+def display_name(table: sa.Table) -> str:
+    """Returns what the vendor's messages call an object of this table."""
+    kind: str = table.info["kind"]
+    return _DISPLAY_NAMES.get(kind, kind)
+
+
+_store = DocumentStore(
+    not_found=lambda table, key: NoSuchObject(display_name(table), str(key)),
+    bad_reference=lambda table, key, param: NoSuchReference(display_name(table), str(key), param),
+    is_usable=lambda body: not body.get("deleted"),
+)
+
+
+class DeletedObject(TypedDict):
+    """What is left of a deleted object."""
+
+    id: str
+    object: str
+    deleted: Literal[True]
 
 
 def now(world: World) -> int:
     return world.clock.now_ms() // 1000
+
+
+# --- ids ------------------------------------------------------------------------------------------------------------
 
 
 def new_id(prefix: str, number: int) -> str:
@@ -26,127 +61,154 @@ def new_id(prefix: str, number: int) -> str:
     return f"{prefix}_{base64.b64encode(digest[:12], b'Qx').decode()}"
 
 
-def counter(table: sa.Table) -> str:
+def counter_name(table: sa.Table) -> str:
     """Plain str: SQLAlchemy's names are a subclass, which JSON refuses as a key."""
     return str(table.name)
 
 
-def upcoming(world: World, table: sa.Table) -> int:
-    """The number that the next object of this kind will get."""
-    return world.ids.snapshot().get(counter(table), 0) + 1
+def next_number(world: World, table: sa.Table) -> int:
+    """Returns the number that the next object of this kind will get."""
+    return world.ids.snapshot().get(counter_name(table), 0) + 1
 
 
-def get(world: World, table: sa.Table, key: str) -> Body | None:
-    row = world.get(table, key)
-    body: Body | None = None if row is None else row["body"]
-    return body
+# --- one object -----------------------------------------------------------------------------------------------------
 
 
-def need(world: World, table: sa.Table, key: str) -> Body:
-    """The object that a path names."""
-    body = get(world, table, key)
-    if body is None:
-        raise NoSuchObject(spoken(table), key)
-    return body
+def get(world: World, table: BillingTable[IdT, BodyT], key: IdT) -> BodyT | None:
+    row: BillingRow[IdT, BodyT] | None = world.get(table, key)
+    return None if row is None else row["body"]
 
 
-def refer(world: World, table: sa.Table, key: str, param: str) -> Body:
-    """The object that a parameter names; what was deleted is not to be built upon."""
-    body = get(world, table, key)
-    if body is None or body.get("deleted"):
-        raise NoSuchReference(spoken(table), key, param)
-    return body
+def need(world: World, table: BillingTable[IdT, BodyT], key: IdT) -> BodyT:
+    """Returns the object that a path names."""
+    return _store.need(world, table, key)["body"]
 
 
-def known(world: World, table: sa.Table, key: str) -> Body:
-    """An object that one of our own rows names: it is there, or we are broken."""
-    body = get(world, table, key)
-    if body is None:
-        raise LookupError(f"{table.name} has no {key}")
-    return body
+def refer(world: World, table: BillingTable[IdT, BodyT], key: IdT, param: str) -> BodyT:
+    """Returns the object that a parameter names."""
+    return _store.refer(world, table, key, param)["body"]
 
 
-def spoken(table: sa.Table) -> str:
-    kind: str = table.info["kind"]
-    return {"tax_id": "tax id", "payment_method": "PaymentMethod", "invoiceitem": "invoiceitem"}.get(kind, kind)
+def must_exist(world: World, table: BillingTable[IdT, BodyT], key: IdT) -> BodyT:
+    """Returns the object that one of our own rows names: without it the world is broken."""
+    return _store.must_exist(world, table, key)["body"]
 
 
-def add(world: World, table: sa.Table, body: Body, event: str | None = None) -> Body:
-    """Give it an id and a place in time, unless it brings its own."""
-    number = world.ids.next(counter(table))
-    body = {**body, "id": body.get("id") or new_id(table.info["prefix"], number)}
-    world.save(table, {"id": body["id"], "seq": number, "body": body}, event or "added")
+def add(world: World, table: BillingTable[IdT, BodyT], body: BodyT, event: str | None = None) -> BodyT:
+    """Adds an object and gives it an id, unless it has its own."""
+    number = world.ids.next(counter_name(table))
+    key = body.get("id") or new_id(table.info["prefix"], number)
+    added = _store.add(world, table, {**body, "id": key}, key, event or "added", seq=number)["body"]
     if event is not None:
-        tell(world, event, body)
-    return body
+        record_event(world, event, added)
+    return added
 
 
-def change(world: World, table: sa.Table, body: Body, changes: Body, event: str | None = None) -> Body:
-    row = world.get(table, body["id"])
-    if row is None:
-        raise LookupError(f"{table.name} has no {body['id']}")
-    before = row["body"]
-    after = {**before, **changes}
-    if after == before:
-        return after
-    world.save(table, {**row, "body": after}, event or "changed")
-    if event is not None:
-        previous = {name: value for name, value in before.items() if after.get(name) != value}
-        tell(world, event, after, previous if event.endswith(".updated") else None)
+def change(
+    world: World,
+    table: BillingTable[IdT, BodyT],
+    body: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    event: str | None = None,
+) -> BodyT:
+    """Writes these changes to the object as it is stored now; `body` says which one."""
+    row = _store.must_exist(world, table, body["id"])
+    changed = _store.change(world, table, row, changes, event or "changed")
+    after = changed["body"]
+    if event is not None and changed is not row:
+        previous = _previous_attributes(row["body"], after) if event.endswith(".updated") else None
+        record_event(world, event, after, previous)
     return after
 
 
-def remove(world: World, table: sa.Table, body: Body, event: str | None = None) -> Body:
-    world.remove(table, body["id"], event or "removed")
+def remove(
+    world: World, table: BillingTable[IdT, BodyT], body: Mapping[str, Any], event: str | None = None
+) -> DeletedObject:
+    _store.remove(world, table, body["id"], event or "removed")
     if event is not None:
-        tell(world, event, body)
+        record_event(world, event, body)
     return {"id": body["id"], "object": body["object"], "deleted": True}
 
 
-def tell(world: World, event: str, body: Body, previous: Body | None = None) -> None:
-    """Write the event row that the vendor would send to webhooks."""
-    told: Body = {"object": public(body)}
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+def record_event(world: World, event: str, body: Mapping[str, Any], previous: Mapping[str, Any] | None = None) -> None:
+    """Writes the event row that the vendor would send to webhooks."""
+    data: EventData = {"object": without_private(body)}
     if previous:
-        told["previous_attributes"] = public(previous)
-    asked = world.actor == "agent"
-    add(
-        world,
-        tables.events,
-        {
-            "object": "event",
-            "api_version": API_VERSION,
-            "created": now(world),
-            "data": told,
-            "livemode": True,
-            "pending_webhooks": 0,
-            "request": {"id": request_id_of(world.clock.now_ms()) if asked else None, "idempotency_key": None},
-            "type": event,
-        },
-    )
+        data["previous_attributes"] = without_private(previous)
+    by_request = world.actor == "agent"
+    row: EventBody = {
+        "object": "event",
+        "api_version": API_VERSION,
+        "created": now(world),
+        "data": data,
+        "livemode": True,
+        "pending_webhooks": 0,
+        "request": {"id": request_id_of(world.clock.now_ms()) if by_request else None, "idempotency_key": None},
+        "type": event,
+    }
+    add(world, tables.events, row)
 
 
-def public(body: Body) -> Body:
+def without_private(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields that the vendor shows: names with an underscore are ours."""
     return {name: value for name, value in body.items() if name[0] != "_"}
 
 
-def merged(metadata: dict[str, str] | None, given: dict[str, str] | str | None) -> dict[str, str]:
-    """Keys merge; an empty value deletes its key, an empty text deletes all."""
-    if given is None:
-        return metadata or {}
-    if isinstance(given, str):
-        return {}
-    result = {**(metadata or {}), **given}
-    result = {key: value for key, value in result.items() if value != ""}
-    if len(result) > _MOST_KEYS:
-        raise InvalidRequest(f"Metadata can have at most {_MOST_KEYS} keys.", "metadata")
-    for key, value in given.items():
-        if len(key) > _LONGEST_KEY:
-            raise InvalidRequest(f"Metadata keys must be under {_LONGEST_KEY} characters long.", f"metadata[{key}]")
-        if len(value) > _LONGEST_VALUE:
-            raise InvalidRequest(f"Metadata values must be under {_LONGEST_VALUE} characters long.", f"metadata[{key}]")
-    return result
+def _previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in before.items() if after.get(name) != value}
 
 
-def cleared(value: Any) -> Any:
-    """An empty text unsets a field."""
-    return None if value == "" else value
+# --- many objects ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which part of a list: how many, after or before which object."""
+
+    limit: int = 10
+    starting_after: str | None = None
+    ending_before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[BodyT]):
+    """Some objects, and whether more follow."""
+
+    bodies: list[BodyT]
+    has_more: bool
+    # Where a search goes on.
+    next_page: str | None = None
+
+
+def find_by(world: World, table: BillingTable[IdT, BodyT], **equal: Any) -> list[BodyT]:
+    """Returns all objects whose columns have these values, oldest first."""
+    return select(world, table, documents.equal(**equal))
+
+
+def select(world: World, table: BillingTable[IdT, BodyT], where: Where = EVERYTHING) -> list[BodyT]:
+    """Returns all objects that match, oldest first."""
+    return [row["body"] for row in documents.select(world, table, where, OLDEST_FIRST)]
+
+
+def page(world: World, table: BillingTable[IdT, BodyT], window: Window, where: Where = EVERYTHING) -> Page[BodyT]:
+    """Returns a part of the list of all objects that match, newest first."""
+    if window.starting_after is not None and window.ending_before is not None:
+        raise InvalidRequest("You may only specify one of these parameters: starting_after, ending_before.")
+    place = None
+    if window.ending_before is not None:
+        place = _place_of(world, table, window.ending_before, "ending_before")
+    elif window.starting_after is not None:
+        place = _place_of(world, table, window.starting_after, "starting_after")
+    backwards = window.ending_before is not None
+    part = documents.select_slice(world, table, where, NEWEST_FIRST, window.limit, place, backwards=backwards)
+    return Page([row["body"] for row in part.rows], part.has_more)
+
+
+def _place_of(world: World, table: sa.Table, cursor: str, param: str) -> tuple[Any, ...]:
+    places = world.rows(f"SELECT created, seq FROM {table.name} WHERE id = ?", (cursor,))  # noqa: S608 - our own names
+    if not places:
+        raise InvalidRequest(f"No such {display_name(table)}: '{cursor}'", param, "resource_missing")
+    return places[0]

@@ -2,48 +2,45 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from services.billing import money
-from services.billing.operations import accounts, listing
+from services.billing.objects.customers import CustomerBody
+from services.billing.objects.invoices import TaxAmount
+from services.billing.operations import accounts, records
 from services.billing.tables import tax_ids
 from services.kernel.world import World
 
-Body = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class TaxRate:
     """A percentage and why it is that."""
 
     percent: Fraction
     reason: str
 
-    def on(self, amount: int) -> int:
-        return money.half_up(amount * self.percent / 100)
+    def tax_on(self, amount: int) -> int:
+        return money.round_half_up(amount * self.percent / 100)
 
 
-NOT_COLLECTING = Rate(Fraction(0), "not_collecting")
+NOT_COLLECTING = TaxRate(Fraction(0), "not_collecting")
 
 
-def rate_for(world: World, customer: Body) -> Rate:
+def rate_for(world: World, customer: CustomerBody) -> TaxRate:
     """At home always; elsewhere in the union only from those who name no VAT id: the others account for it."""
-    country = (customer["address"] or {}).get("country")
+    country = customer["address"]["country"] if customer["address"] else None
     account = accounts.billing_account(world)
-    percent = Fraction(str(account["tax_percent"].get(country, 0)))
-    if percent == 0 or country is None:
+    percent = Fraction(str(account["tax_percent"].get(country, 0))) if country is not None else Fraction(0)
+    if percent == 0:
         return NOT_COLLECTING
     if customer["tax_exempt"] == "exempt":
-        return Rate(Fraction(0), "customer_exempt")
-    if customer["tax_exempt"] == "reverse":
-        return Rate(Fraction(0), "reverse_charge")
-    if country != account["country"] and _has_vat_id(world, customer["id"]):
-        return Rate(Fraction(0), "reverse_charge")
-    return Rate(percent, "standard_rated")
+        return TaxRate(Fraction(0), "customer_exempt")
+    if customer["tax_exempt"] == "reverse" or (country != account["country"] and _has_vat_id(world, customer)):
+        return TaxRate(Fraction(0), "reverse_charge")
+    return TaxRate(percent, "standard_rated")
 
 
-def shown(rate: Rate, taxable: int, amount: int) -> list[Body]:
-    """Taxes as invoices and lines list them."""
+def tax_amounts(rate: TaxRate, taxable: int, amount: int) -> list[TaxAmount]:
+    """Returns taxes as invoices and lines list them."""
     if rate is NOT_COLLECTING:
         return []
     key = f"{float(rate.percent):g}".replace(".", "_")
@@ -59,5 +56,5 @@ def shown(rate: Rate, taxable: int, amount: int) -> list[Body]:
     ]
 
 
-def _has_vat_id(world: World, customer: str) -> bool:
-    return any(one["type"] == "eu_vat" for one in listing.of(world, tax_ids, customer=customer))
+def _has_vat_id(world: World, customer: CustomerBody) -> bool:
+    return any(tax_id["type"] == "eu_vat" for tax_id in records.find_by(world, tax_ids, customer=customer["id"]))

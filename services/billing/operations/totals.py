@@ -1,14 +1,16 @@
-"""What a draft comes to: lines, discounts, tax, and the customer's balance."""
+"""The totals of a draft: lines, discounts, tax, and the customer's balance."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from services.billing import money
-from services.billing.operations import coupons, listing, records, taxes
+from services.billing.objects.invoices import InvoiceBody, InvoiceLineBody
+from services.billing.operations import coupons, records, taxes
+from services.billing.rows import DiscountId
 from services.billing.tables import customers, discounts, invoice_lines, invoices
 from services.kernel.world import World
 
-Body = dict[str, Any]
+# What each discount takes off one line.
+LineDiscounts = list[tuple[DiscountId, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +27,46 @@ def settle(total: int, balance: int) -> Settlement:
     return Settlement(max(combined, 0), min(combined, 0))
 
 
-def recount(world: World, invoice: Body) -> Body:
-    """Work the totals of a draft out anew from its lines."""
-    lines = listing.of(world, invoice_lines, invoice=invoice["id"])
-    customer = records.known(world, customers, invoice["customer"])
-    cuts = _discounted(world, invoice, lines)
+def recompute(world: World, invoice: InvoiceBody) -> InvoiceBody:
+    """Computes the totals of a draft from its lines."""
+    lines = records.find_by(world, invoice_lines, invoice=invoice["id"])
+    customer = records.must_exist(world, customers, invoice["customer"])
+    off_lines = _discount_lines(world, invoice, lines)
     rate = taxes.rate_for(world, customer) if invoice["automatic_tax"]["enabled"] else taxes.NOT_COLLECTING
-    taxed = 0
-    for line, cut in zip(lines, cuts, strict=True):
-        taxable = line["amount"] - sum(amount for _, amount in cut)
-        tax = rate.on(taxable)
-        taxed += tax
-        changes = {
-            "discount_amounts": [{"amount": amount, "discount": key} for key, amount in cut if amount],
-            "taxes": taxes.shown(rate, taxable, tax),
+    total_tax = 0
+    for line, off in zip(lines, off_lines, strict=True):
+        taxable = line["amount"] - sum(amount for _, amount in off)
+        tax = rate.tax_on(taxable)
+        total_tax += tax
+        line_changes: InvoiceLineBody = {
+            "discount_amounts": [{"amount": amount, "discount": key} for key, amount in off if amount],
+            "taxes": taxes.tax_amounts(rate, taxable, tax),
         }
-        records.change(world, invoice_lines, line, changes)
-    return records.change(world, invoices, invoice, _totals(invoice, lines, cuts, rate, taxed, customer["balance"]))
+        records.change(world, invoice_lines, line, line_changes)
+    changes = _totals(invoice, lines, off_lines, rate, total_tax, customer["balance"])
+    return records.change(world, invoices, invoice, changes)
 
 
-def _totals(invoice: Body, lines: list[Body], cuts: "list[Cut]", rate: taxes.Rate, tax: int, balance: int) -> Body:
+def _totals(
+    invoice: InvoiceBody,
+    lines: list[InvoiceLineBody],
+    off_lines: list[LineDiscounts],
+    rate: taxes.TaxRate,
+    tax: int,
+    balance: int,
+) -> InvoiceBody:
     subtotal = sum(line["amount"] for line in lines)
-    off = {key: sum(amount for cut in cuts for k, amount in cut if k == key) for key in invoice["discounts"]}
-    net = subtotal - sum(off.values())
+    off_total = {
+        key: sum(amount for off in off_lines for discount, amount in off if discount == key)
+        for key in invoice["discounts"]
+    }
+    net = subtotal - sum(off_total.values())
     due = settle(net + tax, balance).due
     return {
         "subtotal": subtotal,
         "subtotal_excluding_tax": subtotal,
-        "total_discount_amounts": [{"amount": amount, "discount": key} for key, amount in off.items()],
-        "total_taxes": taxes.shown(rate, net, tax),
+        "total_discount_amounts": [{"amount": amount, "discount": key} for key, amount in off_total.items()],
+        "total_taxes": taxes.tax_amounts(rate, net, tax),
         "total_excluding_tax": net,
         "total": net + tax,
         "_tax": tax,
@@ -63,17 +76,13 @@ def _totals(invoice: Body, lines: list[Body], cuts: "list[Cut]", rate: taxes.Rat
     }
 
 
-# What each discount takes off one line.
-Cut = list[tuple[str, int]]
-
-
-def _discounted(world: World, invoice: Body, lines: list[Body]) -> list[Cut]:
-    cuts: list[Cut] = [[] for _ in lines]
+def _discount_lines(world: World, invoice: InvoiceBody, lines: list[InvoiceLineBody]) -> list[LineDiscounts]:
+    off_lines: list[LineDiscounts] = [[] for _ in lines]
     left = [line["amount"] if line["discountable"] else 0 for line in lines]
     for key in invoice["discounts"]:
-        discount = records.known(world, discounts, key)
-        off = coupons.amount_of(world, discount, sum(left))
-        for place, part in enumerate(money.spread(off, left)):
-            cuts[place].append((key, part))
-            left[place] -= part
-    return cuts
+        discount = records.must_exist(world, discounts, key)
+        off = coupons.discount_amount(world, discount, sum(left))
+        for index, part in enumerate(money.distribute(off, left)):
+            off_lines[index].append((key, part))
+            left[index] -= part
+    return off_lines

@@ -1,15 +1,26 @@
 """Customers, their tax ids, balance, payment methods and discount."""
 
-from typing import Annotated
-
-from fastapi import Query, Response
+from typing import Any
 
 from services.billing.errors import NoSuchObject
-from services.billing.operations import customers, endings, leaving, records
-from services.billing.operations.listing import Where
-from services.billing.routes.base import EVERYTHING, Plain, found, gone, many, noun_router, one
-from services.billing.schemas import shown
-from services.billing.schemas.base import Listed, Searched
+from services.billing.objects.customers import PaymentMethodBody, TaxIdBody
+from services.billing.operations import cancellation, customers, records
+from services.billing.operations.delete_customer import delete_customer
+from services.billing.operations.params import Params
+from services.billing.operations.records import DeletedObject
+from services.billing.routes.operations import (
+    Operation,
+    delete,
+    list_rows,
+    post,
+    post_optional,
+    read,
+    read_row,
+    register,
+    search,
+)
+from services.billing.rows import CustomerId, PaymentMethodId, TaxIdId
+from services.billing.schemas.base import ListParams
 from services.billing.schemas.customers import (
     BalanceEntryChange,
     BalanceEntryIn,
@@ -21,173 +32,108 @@ from services.billing.schemas.customers import (
     TaxIdCreate,
     TaxIdList,
 )
-from services.billing.schemas.shown import Deleted, Found, Page
+from services.billing.schemas.responses import (
+    BalanceEntry,
+    Customer,
+    Deleted,
+    Discount,
+    PaymentMethod,
+    TaxId,
+    found_of,
+    page_of,
+)
 from services.billing.tables import balance_entries, payment_methods, tax_ids
 from services.billing.tables import customers as customer_rows
-from services.kernel.app import CurrentWorld
-
-router = noun_router("customers")
-_ALL = "/customers"
-_ONE = "/customers/{customer}"
+from services.kernel.documents import EVERYTHING, Where, equal, is_null
+from services.kernel.world import World
 
 
-@router.post(_ALL, operation_id="billing.customers.create", response_model=shown.Customer)
-async def create(body: CustomerIn, world: CurrentWorld) -> Response:
-    """Create a customer."""
-    return one(world, customers.create(world, body.given()), body)
+def _of_customer(world: World, customer: CustomerId, _: Any) -> Where:
+    customers.need_customer(world, customer)
+    return equal(customer=customer)
 
 
-@router.get(_ALL, operation_id="billing.customers.list", response_model=Page[shown.Customer])
-async def page(asked: Annotated[CustomerList, Query()], world: CurrentWorld) -> Response:
-    """List customers, newest first; `email` is compared exactly."""
-    return many(world, customer_rows, asked, "/v1/customers", Where(empty=("deleted",)), ("email",))
+def _of_owner(_: World, query: TaxIdList) -> Where:
+    owner = query.owner.customer if query.owner else None
+    return equal(customer=owner) if owner else EVERYTHING
 
 
-@router.get("/customers/search", operation_id="billing.customers.search", response_model=Found[shown.Customer])
-async def search(asked: Annotated[Searched, Query()], world: CurrentWorld) -> Response:
-    """Search customers by name, email, phone, created or metadata."""
-    return found(world, customer_rows, asked, "/v1/customers/search")
+def _create_owned_tax_id(world: World, params: Params) -> TaxIdBody:
+    return customers.create_tax_id(world, params["owner"]["customer"], params)
 
 
-@router.get(_ONE, operation_id="billing.customers.get", response_model=shown.Customer)
-async def read(customer: str, asked: Plain, world: CurrentWorld) -> Response:
-    """Read one customer."""
-    return one(world, customers.read(world, customer), asked)
+def _own_tax_id(world: World, customer: CustomerId, key: TaxIdId) -> TaxIdBody:
+    return customers.need_tax_id(world, key, customer)
 
 
-@router.post(_ONE, operation_id="billing.customers.update", response_model=shown.Customer)
-async def update(customer: str, world: CurrentWorld, body: CustomerChange | None = None) -> Response:
-    """Change a customer; an empty text unsets a field, metadata merges by key."""
-    return one(world, customers.update(world, customer, body.given() if body else {}), body)
+def _delete_own_tax_id(world: World, customer: CustomerId, key: TaxIdId) -> DeletedObject:
+    return customers.delete_tax_id(world, key, customer)
 
 
-@router.delete(_ONE, operation_id="billing.customers.delete", response_model=Deleted)
-async def delete(customer: str, world: CurrentWorld) -> Response:
-    """Delete a customer for good; subscriptions end at once."""
-    return gone(leaving.delete(world, customer))
-
-
-@router.delete(_ONE + "/discount", operation_id="billing.customers.delete_discount", response_model=shown.Discount)
-async def delete_discount(customer: str, world: CurrentWorld) -> Response:
-    """Take the discount off a customer."""
-    return gone(records.public(endings.delete_customer_discount(world, customer)))
-
-
-@router.post(_ONE + "/tax_ids", operation_id="billing.customers.create_tax_id", response_model=shown.TaxId)
-async def create_tax_id(customer: str, body: TaxIdCreate, world: CurrentWorld) -> Response:
-    """Give a customer a tax id, such as a VAT number."""
-    return one(world, customers.add_tax_id(world, customer, body.given()), body)
-
-
-@router.get(_ONE + "/tax_ids", operation_id="billing.customers.list_tax_ids", response_model=Page[shown.TaxId])
-async def list_tax_ids(customer: str, asked: Annotated[Listed, Query()], world: CurrentWorld) -> Response:
-    """List a customer's tax ids."""
-    customers.living(world, customer)
-    where = Where(equal={"customer": customer})
-    return many(world, tax_ids, asked, f"/v1/customers/{customer}/tax_ids", where)
-
-
-@router.get(_ONE + "/tax_ids/{id}", operation_id="billing.customers.get_tax_id", response_model=shown.TaxId)
-async def read_tax_id(customer: str, id: str, asked: Plain, world: CurrentWorld) -> Response:  # noqa: A002 - the vendor's name
-    """Read one of a customer's tax ids."""
-    return one(world, customers.tax_id(world, id, customer), asked)
-
-
-@router.delete(_ONE + "/tax_ids/{id}", operation_id="billing.customers.delete_tax_id", response_model=Deleted)
-async def delete_tax_id(customer: str, id: str, world: CurrentWorld) -> Response:  # noqa: A002 - the vendor's name
-    """Remove a tax id from a customer."""
-    return gone(customers.drop_tax_id(world, id, customer))
-
-
-@router.post("/tax_ids", operation_id="billing.tax_ids.create", response_model=shown.TaxId)
-async def create_owned_tax_id(body: OwnedTaxIdCreate, world: CurrentWorld) -> Response:
-    """Give an owner a tax id."""
-    return one(world, customers.add_tax_id(world, body.owner.customer, body.given()), body)
-
-
-@router.get("/tax_ids", operation_id="billing.tax_ids.list", response_model=Page[shown.TaxId])
-async def list_owned_tax_ids(asked: Annotated[TaxIdList, Query()], world: CurrentWorld) -> Response:
-    """List tax ids, of one owner or of all."""
-    owner = asked.owner.customer if asked.owner else None
-    return many(world, tax_ids, asked, "/v1/tax_ids", Where(equal={"customer": owner}) if owner else EVERYTHING)
-
-
-@router.get("/tax_ids/{id}", operation_id="billing.tax_ids.get", response_model=shown.TaxId)
-async def read_owned_tax_id(id: str, asked: Plain, world: CurrentWorld) -> Response:  # noqa: A002 - the vendor's name
-    """Read a tax id."""
-    return one(world, customers.tax_id(world, id), asked)
-
-
-@router.delete("/tax_ids/{id}", operation_id="billing.tax_ids.delete", response_model=Deleted)
-async def delete_owned_tax_id(id: str, world: CurrentWorld) -> Response:  # noqa: A002 - the vendor's name
-    """Delete a tax id."""
-    return gone(customers.drop_tax_id(world, id))
-
-
-@router.post(
-    _ONE + "/balance_transactions",
-    operation_id="billing.customers.create_balance_transaction",
-    response_model=shown.BalanceEntry,
-)
-async def give_credit(customer: str, body: BalanceEntryIn, world: CurrentWorld) -> Response:
-    """Move a customer's balance: a negative amount is credit for coming invoices."""
-    return one(world, customers.give_credit(world, customer, body.given()), body)
-
-
-@router.get(
-    _ONE + "/balance_transactions",
-    operation_id="billing.customers.list_balance_transactions",
-    response_model=Page[shown.BalanceEntry],
-)
-async def list_entries(customer: str, asked: Annotated[Listed, Query()], world: CurrentWorld) -> Response:
-    """List what moved a customer's balance."""
-    customers.living(world, customer)
-    where = Where(equal={"customer": customer})
-    return many(world, balance_entries, asked, f"/v1/customers/{customer}/balance_transactions", where)
-
-
-@router.get(
-    _ONE + "/balance_transactions/{transaction}",
-    operation_id="billing.customers.get_balance_transaction",
-    response_model=shown.BalanceEntry,
-)
-async def read_entry(customer: str, transaction: str, asked: Plain, world: CurrentWorld) -> Response:
-    """Read one line of a customer's balance."""
-    return one(world, customers.balance_entry(world, customer, transaction), asked)
-
-
-@router.post(
-    _ONE + "/balance_transactions/{transaction}",
-    operation_id="billing.customers.update_balance_transaction",
-    response_model=shown.BalanceEntry,
-)
-async def update_entry(
-    customer: str, transaction: str, world: CurrentWorld, body: BalanceEntryChange | None = None
-) -> Response:
-    """Change the description or metadata of a balance line; amounts are final."""
-    return one(world, customers.annotate_entry(world, customer, transaction, body.given() if body else {}), body)
-
-
-@router.get(
-    _ONE + "/payment_methods",
-    operation_id="billing.customers.list_payment_methods",
-    response_model=Page[shown.PaymentMethod],
-)
-async def list_methods(customer: str, asked: Annotated[OwnPaymentMethodList, Query()], world: CurrentWorld) -> Response:
-    """List a customer's payment methods."""
-    customers.living(world, customer)
-    where = Where(equal={"customer": customer})
-    return many(world, payment_methods, asked, f"/v1/customers/{customer}/payment_methods", where, ("type",))
-
-
-@router.get(
-    _ONE + "/payment_methods/{payment_method}",
-    operation_id="billing.customers.get_payment_method",
-    response_model=shown.PaymentMethod,
-)
-async def read_method(customer: str, payment_method: str, asked: Plain, world: CurrentWorld) -> Response:
-    """Read one of a customer's payment methods."""
-    body = records.need(world, payment_methods, payment_method)
+def _own_method(world: World, customer: CustomerId, key: PaymentMethodId) -> PaymentMethodBody:
+    body = records.need(world, payment_methods, key)
     if body["customer"] != customer:
-        raise NoSuchObject("PaymentMethod", payment_method)
-    return one(world, body, asked)
+        raise NoSuchObject("PaymentMethod", key)
+    return body
+
+
+# fmt: off
+_OPERATIONS = (
+    Operation("billing.customers.create", "POST", "/v1/customers", "Create", Customer,
+              post(CustomerIn, customers.create), "Create a customer."),
+    Operation("billing.customers.list", "GET", "/v1/customers", "Page", page_of(Customer),
+              list_rows(CustomerList, customer_rows, ("email",), lambda *_: is_null("deleted")),
+              "List customers, newest first; `email` is compared exactly."),
+    Operation("billing.customers.search", "GET", "/v1/customers/search", "Search", found_of(Customer),
+              search(customer_rows), "Search customers by name, email, phone, created or metadata."),
+    Operation("billing.customers.get", "GET", "/v1/customers/{customer}", "Read", Customer,
+              read_row(customer_rows), "Read one customer."),
+    Operation("billing.customers.update", "POST", "/v1/customers/{customer}", "Update", Customer,
+              post_optional(CustomerChange, customers.update),
+              "Change a customer; an empty text unsets a field, metadata merges by key."),
+    Operation("billing.customers.delete", "DELETE", "/v1/customers/{customer}", "Delete", Deleted,
+              delete(delete_customer), "Delete a customer for good; subscriptions end at once."),
+    Operation("billing.customers.delete_discount", "DELETE", "/v1/customers/{customer}/discount",
+              "Delete Discount", Discount,
+              delete(cancellation.delete_customer_discount), "Take the discount off a customer."),
+    Operation("billing.customers.create_tax_id", "POST", "/v1/customers/{customer}/tax_ids", "Create Tax Id", TaxId,
+              post(TaxIdCreate, customers.create_tax_id), "Give a customer a tax id, such as a VAT number."),
+    Operation("billing.customers.list_tax_ids", "GET", "/v1/customers/{customer}/tax_ids", "List Tax Ids",
+              page_of(TaxId), list_rows(ListParams, tax_ids, where=_of_customer), "List a customer's tax ids."),
+    Operation("billing.customers.get_tax_id", "GET", "/v1/customers/{customer}/tax_ids/{id}", "Read Tax Id", TaxId,
+              read(_own_tax_id), "Read one of a customer's tax ids."),
+    Operation("billing.customers.delete_tax_id", "DELETE", "/v1/customers/{customer}/tax_ids/{id}",
+              "Delete Tax Id", Deleted, delete(_delete_own_tax_id), "Remove a tax id from a customer."),
+    Operation("billing.tax_ids.create", "POST", "/v1/tax_ids", "Create Owned Tax Id", TaxId,
+              post(OwnedTaxIdCreate, _create_owned_tax_id), "Give an owner a tax id."),
+    Operation("billing.tax_ids.list", "GET", "/v1/tax_ids", "List Owned Tax Ids", page_of(TaxId),
+              list_rows(TaxIdList, tax_ids, where=_of_owner), "List tax ids, of one owner or of all."),
+    Operation("billing.tax_ids.get", "GET", "/v1/tax_ids/{id}", "Read Owned Tax Id", TaxId,
+              read(customers.need_tax_id), "Read a tax id."),
+    Operation("billing.tax_ids.delete", "DELETE", "/v1/tax_ids/{id}", "Delete Owned Tax Id", Deleted,
+              delete(customers.delete_tax_id), "Delete a tax id."),
+    Operation("billing.customers.create_balance_transaction", "POST", "/v1/customers/{customer}/balance_transactions",
+              "Give Credit", BalanceEntry,
+              post(BalanceEntryIn, customers.create_balance_entry),
+              "Move a customer's balance: a negative amount is credit for coming invoices."),
+    Operation("billing.customers.list_balance_transactions", "GET", "/v1/customers/{customer}/balance_transactions",
+              "List Entries", page_of(BalanceEntry),
+              list_rows(ListParams, balance_entries, where=_of_customer), "List what moved a customer's balance."),
+    Operation("billing.customers.get_balance_transaction", "GET",
+              "/v1/customers/{customer}/balance_transactions/{transaction}", "Read Entry", BalanceEntry,
+              read(customers.need_balance_entry), "Read one line of a customer's balance."),
+    Operation("billing.customers.update_balance_transaction", "POST",
+              "/v1/customers/{customer}/balance_transactions/{transaction}", "Update Entry", BalanceEntry,
+              post_optional(BalanceEntryChange, customers.update_balance_entry),
+              "Change the description or metadata of a balance line; amounts are final."),
+    Operation("billing.customers.list_payment_methods", "GET", "/v1/customers/{customer}/payment_methods",
+              "List Methods", page_of(PaymentMethod),
+              list_rows(OwnPaymentMethodList, payment_methods, ("type",), _of_customer),
+              "List a customer's payment methods."),
+    Operation("billing.customers.get_payment_method", "GET",
+              "/v1/customers/{customer}/payment_methods/{payment_method}", "Read Method", PaymentMethod,
+              read(_own_method), "Read one of a customer's payment methods."),
+)
+# fmt: on
+
+router = register("customers", _OPERATIONS)

@@ -1,15 +1,30 @@
 """Subscriptions, their items and schedules."""
 
-from typing import Annotated
-
-from fastapi import Query, Response
-
-from services.billing.operations import endings, items, records, schedules, subscriptions
-from services.billing.operations.listing import Where
-from services.billing.routes.base import EVERYTHING, Plain, found, gone, many, noun_router, one
-from services.billing.schemas import shown
-from services.billing.schemas.base import Searched
-from services.billing.schemas.shown import Deleted, Found, Page
+from services.billing.due_dates import ENDED
+from services.billing.operations import cancellation, records, schedules, subscription_items, subscriptions
+from services.billing.routes.operations import (
+    Operation,
+    act,
+    delete,
+    list_rows,
+    post,
+    post_optional,
+    read_row,
+    register,
+    search,
+    with_query,
+    with_query_as_is,
+)
+from services.billing.rows import PriceId, SubscriptionId
+from services.billing.schemas.responses import (
+    Deleted,
+    Discount,
+    Schedule,
+    Subscription,
+    SubscriptionItem,
+    found_of,
+    page_of,
+)
 from services.billing.schemas.subscriptions import (
     CancelNow,
     PauseIn,
@@ -28,179 +43,89 @@ from services.billing.schemas.subscriptions import (
     SubscriptionList,
 )
 from services.billing.tables import schedules as schedule_rows
-from services.billing.tables import subscription_items
+from services.billing.tables import subscription_items as item_rows
 from services.billing.tables import subscriptions as subscription_rows
-from services.kernel.app import CurrentWorld
-
-router = noun_router("subscriptions")
-_ONE = "/subscriptions/{subscription}"
-_ENDED = ("canceled", "incomplete_expired")
+from services.kernel.documents import EVERYTHING, Where, among, equal, not_among
+from services.kernel.world import World
 
 
-@router.post("/subscriptions", operation_id="billing.subscriptions.create", response_model=shown.Subscription)
-async def create(body: SubscriptionIn, world: CurrentWorld) -> Response:
-    """Subscribe a customer; the first period is billed at once unless there is a trial."""
-    return one(world, subscriptions.create(world, body.given()), body)
-
-
-@router.get("/subscriptions", operation_id="billing.subscriptions.list", response_model=Page[shown.Subscription])
-async def page(asked: Annotated[SubscriptionList, Query()], world: CurrentWorld) -> Response:
-    """List subscriptions, newest first; ended ones only with `status`."""
-    filters = ("customer", "collection_method")
-    return many(world, subscription_rows, asked, "/v1/subscriptions", _state(asked, world), filters)
-
-
-def _state(asked: SubscriptionList, world: CurrentWorld) -> Where:
-    among = {}
-    if asked.price is not None:
-        among = {"id": subscriptions.having(world, asked.price)}
-    match asked.status:
+def _in_status(world: World, query: SubscriptionList) -> Where:
+    where = EVERYTHING
+    if query.price is not None:
+        where = among("id", subscriptions.subscriptions_with_price(world, PriceId(query.price)))
+    match query.status:
         case "all":
-            return Where(among=among)
+            return where
         case "ended":
-            return Where(among={**among, "status": _ENDED})
+            return where & among("status", sorted(ENDED))
         case None:
-            return Where(among=among, not_among={"status": _ENDED})
-    return Where(equal={"status": asked.status}, among=among)
+            return where & not_among("status", sorted(ENDED))
+    return where & equal(status=query.status)
 
 
-@router.get(
-    "/subscriptions/search", operation_id="billing.subscriptions.search", response_model=Found[shown.Subscription]
+def _of_subscription(world: World, query: SubscriptionItemList) -> Where:
+    records.refer(world, subscription_rows, SubscriptionId(query.subscription), "subscription")
+    return equal(subscription=query.subscription)
+
+
+# fmt: off
+_OPERATIONS = (
+    Operation("billing.subscriptions.create", "POST", "/v1/subscriptions", "Create", Subscription,
+              post(SubscriptionIn, subscriptions.create),
+              "Subscribe a customer; the first period is billed at once unless there is a trial."),
+    Operation("billing.subscriptions.list", "GET", "/v1/subscriptions", "Page", page_of(Subscription),
+              list_rows(SubscriptionList, subscription_rows, ("customer", "collection_method"), _in_status),
+              "List subscriptions, newest first; ended ones only with `status`."),
+    Operation("billing.subscriptions.search", "GET", "/v1/subscriptions/search", "Search", found_of(Subscription),
+              search(subscription_rows), "Search subscriptions by status, canceled_at, created or metadata."),
+    Operation("billing.subscriptions.get", "GET", "/v1/subscriptions/{subscription}", "Read", Subscription,
+              read_row(subscription_rows), "Read one subscription with its items."),
+    Operation("billing.subscriptions.update", "POST", "/v1/subscriptions/{subscription}", "Update", Subscription,
+              post_optional(SubscriptionChange, subscriptions.update),
+              "Change a subscription: items, proration, discounts, pause, cancellation at period end."),
+    Operation("billing.subscriptions.cancel", "DELETE", "/v1/subscriptions/{subscription}", "Cancel", Subscription,
+              with_query(CancelNow, cancellation.cancel), "Cancel at once; nothing is refunded by itself."),
+    Operation("billing.subscriptions.resume", "POST", "/v1/subscriptions/{subscription}/resume",
+              "Resume", Subscription, post_optional(ResumeIn, cancellation.resume), "Resume a paused subscription."),
+    Operation("billing.subscriptions.pause", "POST", "/v1/subscriptions/{subscription}/pause", "Pause", Subscription,
+              post_optional(PauseIn, cancellation.pause),
+              "Pause a subscription altogether; to pause only its collection, update `pause_collection`."),
+    Operation("billing.subscriptions.delete_discount", "DELETE", "/v1/subscriptions/{subscription}/discount",
+              "Delete Discount", Discount,
+              delete(cancellation.delete_discount), "Take the latest discount off a subscription."),
+    Operation("billing.subscription_items.create", "POST", "/v1/subscription_items", "Create Item", SubscriptionItem,
+              post(SubscriptionItemIn, subscription_items.create), "Add an item to a subscription."),
+    Operation("billing.subscription_items.list", "GET", "/v1/subscription_items", "List Items",
+              page_of(SubscriptionItem),
+              list_rows(SubscriptionItemList, item_rows, where=_of_subscription, url_parameter="subscription"),
+              "List the items of a subscription."),
+    Operation("billing.subscription_items.get", "GET", "/v1/subscription_items/{item}", "Read Item", SubscriptionItem,
+              read_row(item_rows), "Read one item."),
+    Operation("billing.subscription_items.update", "POST", "/v1/subscription_items/{item}",
+              "Update Item", SubscriptionItem,
+              post_optional(SubscriptionItemChange, subscription_items.update),
+              "Change price or quantity of an item, with proration."),
+    Operation("billing.subscription_items.delete", "DELETE", "/v1/subscription_items/{item}", "Delete Item", Deleted,
+              with_query_as_is(SubscriptionItemDrop, subscription_items.delete),
+              "Remove an item from its subscription."),
+    Operation("billing.subscription_schedules.create", "POST", "/v1/subscription_schedules",
+              "Create Schedule", Schedule, post(ScheduleIn, schedules.create), "Put a subscription under a schedule."),
+    Operation("billing.subscription_schedules.list", "GET", "/v1/subscription_schedules",
+              "List Schedules", page_of(Schedule),
+              list_rows(ScheduleList, schedule_rows, ("customer",)), "List schedules, newest first."),
+    Operation("billing.subscription_schedules.get", "GET", "/v1/subscription_schedules/{schedule}",
+              "Read Schedule", Schedule, read_row(schedule_rows), "Read one schedule."),
+    Operation("billing.subscription_schedules.update", "POST", "/v1/subscription_schedules/{schedule}",
+              "Update Schedule", Schedule,
+              post_optional(ScheduleChange, schedules.update),
+              "Change the phases of a schedule, or what happens at its end."),
+    Operation("billing.subscription_schedules.cancel", "POST", "/v1/subscription_schedules/{schedule}/cancel",
+              "Cancel Schedule", Schedule,
+              post_optional(ScheduleCancel, schedules.cancel), "Cancel a schedule together with its subscription."),
+    Operation("billing.subscription_schedules.release", "POST", "/v1/subscription_schedules/{schedule}/release",
+              "Release Schedule", Schedule,
+              act(schedules.release, ScheduleRelease), "Let a subscription go on without its schedule."),
 )
-async def search(asked: Annotated[Searched, Query()], world: CurrentWorld) -> Response:
-    """Search subscriptions by status, canceled_at, created or metadata."""
-    return found(world, subscription_rows, asked, "/v1/subscriptions/search")
+# fmt: on
 
-
-@router.get(_ONE, operation_id="billing.subscriptions.get", response_model=shown.Subscription)
-async def read(subscription: str, asked: Plain, world: CurrentWorld) -> Response:
-    """Read one subscription with its items."""
-    return one(world, records.need(world, subscription_rows, subscription), asked)
-
-
-@router.post(_ONE, operation_id="billing.subscriptions.update", response_model=shown.Subscription)
-async def update(subscription: str, world: CurrentWorld, body: SubscriptionChange | None = None) -> Response:
-    """Change a subscription: items, proration, discounts, pause, cancellation at period end."""
-    return one(world, subscriptions.update(world, subscription, body.given() if body else {}), body)
-
-
-@router.delete(_ONE, operation_id="billing.subscriptions.cancel", response_model=shown.Subscription)
-async def cancel(subscription: str, asked: Annotated[CancelNow, Query()], world: CurrentWorld) -> Response:
-    """Cancel at once; nothing is refunded by itself."""
-    return one(world, endings.cancel(world, subscription, asked.given()), asked)
-
-
-@router.post(_ONE + "/resume", operation_id="billing.subscriptions.resume", response_model=shown.Subscription)
-async def resume(subscription: str, world: CurrentWorld, body: ResumeIn | None = None) -> Response:
-    """Resume a paused subscription."""
-    return one(world, endings.resume(world, subscription, body.given() if body else {}), body)
-
-
-@router.post(_ONE + "/pause", operation_id="billing.subscriptions.pause", response_model=shown.Subscription)
-async def pause(subscription: str, world: CurrentWorld, body: PauseIn | None = None) -> Response:
-    """Pause a subscription altogether; to pause only its collection, update `pause_collection`."""
-    return one(world, endings.pause(world, subscription, body.given() if body else {}), body)
-
-
-@router.delete(_ONE + "/discount", operation_id="billing.subscriptions.delete_discount", response_model=shown.Discount)
-async def delete_discount(subscription: str, world: CurrentWorld) -> Response:
-    """Take the latest discount off a subscription."""
-    return gone(records.public(endings.delete_discount(world, subscription)))
-
-
-@router.post(
-    "/subscription_items", operation_id="billing.subscription_items.create", response_model=shown.SubscriptionItem
-)
-async def create_item(body: SubscriptionItemIn, world: CurrentWorld) -> Response:
-    """Add an item to a subscription."""
-    return one(world, items.create(world, body.given()), body)
-
-
-@router.get(
-    "/subscription_items", operation_id="billing.subscription_items.list", response_model=Page[shown.SubscriptionItem]
-)
-async def list_items(asked: Annotated[SubscriptionItemList, Query()], world: CurrentWorld) -> Response:
-    """List the items of a subscription."""
-    records.refer(world, subscription_rows, asked.subscription, "subscription")
-    url = f"/v1/subscription_items?subscription={asked.subscription}"
-    return many(world, subscription_items, asked, url, EVERYTHING, ("subscription",))
-
-
-@router.get(
-    "/subscription_items/{item}", operation_id="billing.subscription_items.get", response_model=shown.SubscriptionItem
-)
-async def read_item(item: str, asked: Plain, world: CurrentWorld) -> Response:
-    """Read one item."""
-    return one(world, records.need(world, subscription_items, item), asked)
-
-
-@router.post(
-    "/subscription_items/{item}",
-    operation_id="billing.subscription_items.update",
-    response_model=shown.SubscriptionItem,
-)
-async def update_item(item: str, world: CurrentWorld, body: SubscriptionItemChange | None = None) -> Response:
-    """Change price or quantity of an item, with proration."""
-    return one(world, items.update(world, item, body.given() if body else {}), body)
-
-
-@router.delete("/subscription_items/{item}", operation_id="billing.subscription_items.delete", response_model=Deleted)
-async def delete_item(item: str, asked: Annotated[SubscriptionItemDrop, Query()], world: CurrentWorld) -> Response:
-    """Remove an item from its subscription."""
-    return gone(items.delete(world, item, asked.given()))
-
-
-@router.post(
-    "/subscription_schedules", operation_id="billing.subscription_schedules.create", response_model=shown.Schedule
-)
-async def create_schedule(body: ScheduleIn, world: CurrentWorld) -> Response:
-    """Put a subscription under a schedule."""
-    return one(world, schedules.create(world, body.given()), body)
-
-
-@router.get(
-    "/subscription_schedules", operation_id="billing.subscription_schedules.list", response_model=Page[shown.Schedule]
-)
-async def list_schedules(asked: Annotated[ScheduleList, Query()], world: CurrentWorld) -> Response:
-    """List schedules, newest first."""
-    return many(world, schedule_rows, asked, "/v1/subscription_schedules", EVERYTHING, ("customer",))
-
-
-@router.get(
-    "/subscription_schedules/{schedule}",
-    operation_id="billing.subscription_schedules.get",
-    response_model=shown.Schedule,
-)
-async def read_schedule(schedule: str, asked: Plain, world: CurrentWorld) -> Response:
-    """Read one schedule."""
-    return one(world, records.need(world, schedule_rows, schedule), asked)
-
-
-@router.post(
-    "/subscription_schedules/{schedule}",
-    operation_id="billing.subscription_schedules.update",
-    response_model=shown.Schedule,
-)
-async def update_schedule(schedule: str, world: CurrentWorld, body: ScheduleChange | None = None) -> Response:
-    """Change the phases of a schedule, or what happens at its end."""
-    return one(world, schedules.update(world, schedule, body.given() if body else {}), body)
-
-
-@router.post(
-    "/subscription_schedules/{schedule}/cancel",
-    operation_id="billing.subscription_schedules.cancel",
-    response_model=shown.Schedule,
-)
-async def cancel_schedule(schedule: str, world: CurrentWorld, body: ScheduleCancel | None = None) -> Response:
-    """Cancel a schedule together with its subscription."""
-    return one(world, schedules.cancel(world, schedule, body.given() if body else {}), body)
-
-
-@router.post(
-    "/subscription_schedules/{schedule}/release",
-    operation_id="billing.subscription_schedules.release",
-    response_model=shown.Schedule,
-)
-async def release_schedule(schedule: str, world: CurrentWorld, body: ScheduleRelease | None = None) -> Response:
-    """Let a subscription go on without its schedule."""
-    return one(world, schedules.release(world, schedule), body)
+router = register("subscriptions", _OPERATIONS)

@@ -1,6 +1,5 @@
 """Multipart bodies: the one place where something other than a form arrives."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
@@ -8,8 +7,9 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 
 from services.billing.errors import InvalidRequest
+from services.billing.operations.portal import Upload
 
-DESCRIBED: dict[str, Any] = {
+REQUEST_BODY: dict[str, Any] = {
     "required": True,
     "content": {
         "multipart/form-data": {
@@ -23,17 +23,7 @@ DESCRIBED: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file as it came."""
-
-    purpose: str
-    name: str | None
-    kind: str | None
-    size: int
-
-
-async def received(request: Request) -> Upload:
+async def read_upload(request: Request) -> Upload:
     try:
         form = await request.form(max_files=2, max_fields=20)
     except MultiPartException as error:

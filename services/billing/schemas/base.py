@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     """`expand=a` and `expand[0]=a` mean the same."""
     return [value] if isinstance(value, str) else value
 
@@ -22,10 +22,10 @@ Metadata = dict[Annotated[str, StringConstraints(min_length=1, max_length=500)],
 MetadataChange = Metadata | Blank
 Paths = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=200)]],
-    BeforeValidator(_listed),
+    BeforeValidator(_as_list),
     Field(max_length=20),
 ]
-Keys = Annotated[list[Key], BeforeValidator(_listed), Field(max_length=20)]
+Keys = Annotated[list[Key], BeforeValidator(_as_list), Field(max_length=20)]
 
 
 class Parameters(BaseModel):
@@ -34,14 +34,19 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Asked(Parameters):
+class RequestParams(Parameters):
     """Any request: it may ask for ids to be expanded."""
 
     expand: Paths = []
 
-    def given(self) -> dict[str, Any]:
-        """Only what was sent, without what every request may carry."""
+    def sent(self) -> dict[str, Any]:
+        """Returns only what was sent, without what every request may carry."""
         return self.model_dump(exclude_unset=True, exclude={"expand"})
+
+
+# The name stands in the OpenAPI document, as the body of operations without parameters of their own.
+class Asked(RequestParams):
+    """Any request: it may ask for ids to be expanded."""
 
 
 class Range(Parameters):
@@ -53,7 +58,7 @@ class Range(Parameters):
     lte: Moment | None = None
 
 
-class Listed(Asked):
+class ListParams(RequestParams):
     """A page of a list."""
 
     limit: Annotated[int, Field(ge=1, le=100)] = 10
@@ -61,13 +66,13 @@ class Listed(Asked):
     ending_before: Key | None = None
 
 
-class ListedByTime(Listed):
+class TimedListParams(ListParams):
     """A page of a list that can be narrowed to when things were created."""
 
     created: Range | Moment | None = None
 
 
-class Searched(Asked):
+class SearchParams(RequestParams):
     """A search in the vendor's language."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=2000)]
@@ -75,7 +80,7 @@ class Searched(Asked):
     page: Annotated[str, StringConstraints(max_length=200)] | None = None
 
 
-class MetadataIn(Asked):
+class MetadataIn(RequestParams):
     """Only metadata can change."""
 
     metadata: MetadataChange | None = None

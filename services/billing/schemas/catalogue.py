@@ -6,12 +6,10 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from services.billing.schemas.base import (
-    Asked,
     Blank,
     Currency,
     Key,
     Keys,
-    ListedByTime,
     Metadata,
     MetadataChange,
     MetadataIn,
@@ -19,7 +17,9 @@ from services.billing.schemas.base import (
     Moment,
     Name,
     Parameters,
+    RequestParams,
     Text,
+    TimedListParams,
 )
 
 TaxBehavior = Literal["exclusive", "inclusive", "unspecified"]
@@ -44,7 +44,7 @@ class DefaultPriceIn(Parameters):
     metadata: Metadata | None = None
 
 
-class ProductChange(Asked):
+class ProductChange(RequestParams):
     """What of a product can change."""
 
     name: Name | None = None
@@ -60,7 +60,7 @@ class ProductChange(Asked):
     default_price: Key | None = None
 
 
-class ProductIn(Asked):
+class ProductIn(RequestParams):
     """A new product."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=350)]
@@ -77,7 +77,7 @@ class ProductIn(Asked):
     default_price_data: DefaultPriceIn | None = None
 
 
-class ProductList(ListedByTime):
+class ProductList(TimedListParams):
     """Which products."""
 
     active: bool | None = None
@@ -93,7 +93,7 @@ class InlineProductIn(Parameters):
     unit_label: Annotated[str, StringConstraints(max_length=12)] | None = None
 
 
-class PriceIn(Asked):
+class PriceIn(RequestParams):
     """A new price; what it asks never changes."""
 
     currency: Currency
@@ -120,7 +120,7 @@ class PriceChange(MetadataIn):
     tax_behavior: TaxBehavior | None = None
 
 
-class PriceList(ListedByTime):
+class PriceList(TimedListParams):
     """Which prices."""
 
     active: bool | None = None
@@ -130,7 +130,7 @@ class PriceList(ListedByTime):
     type: Literal["one_time", "recurring"] | None = None
 
 
-class CouponIn(Asked):
+class CouponIn(RequestParams):
     """A new coupon."""
 
     id: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
@@ -151,7 +151,7 @@ class CouponChange(MetadataIn):
     name: Annotated[str, StringConstraints(max_length=40)] | None = None
 
 
-class CouponList(ListedByTime):
+class CouponList(TimedListParams):
     """Which coupons."""
 
 
@@ -170,7 +170,7 @@ class RestrictionsIn(Parameters):
     minimum_amount_currency: Currency | None = None
 
 
-class PromotionCodeIn(Asked):
+class PromotionCodeIn(RequestParams):
     """A new promotion code."""
 
     promotion: PromotionIn
@@ -189,7 +189,7 @@ class PromotionCodeChange(MetadataIn):
     active: bool | None = None
 
 
-class PromotionCodeList(ListedByTime):
+class PromotionCodeList(TimedListParams):
     """Which promotion codes."""
 
     active: bool | None = None

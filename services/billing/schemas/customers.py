@@ -6,20 +6,20 @@ from pydantic import Field, StringConstraints
 
 from services.billing.schemas.base import (
     AddressIn,
-    Asked,
     Blank,
     Currency,
     Key,
     Keys,
-    Listed,
-    ListedByTime,
+    ListParams,
     Metadata,
     MetadataChange,
     MetadataIn,
     Minor,
     Name,
     Parameters,
+    RequestParams,
     Text,
+    TimedListParams,
 )
 
 TaxIdType = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}_[a-z_]{2,20}$")]
@@ -48,7 +48,7 @@ class ShippingIn(Parameters):
     phone: Text | None = None
 
 
-class CustomerChange(Asked):
+class CustomerChange(RequestParams):
     """What of a customer can change; an empty text unsets a field."""
 
     name: Name | None = None
@@ -73,13 +73,13 @@ class CustomerIn(CustomerChange):
     tax_id_data: Annotated[list[TaxIdIn], Field(max_length=5)] | None = None
 
 
-class CustomerList(ListedByTime):
+class CustomerList(TimedListParams):
     """Which customers; the e-mail address is compared exactly."""
 
     email: Text | None = None
 
 
-class TaxIdCreate(Asked):
+class TaxIdCreate(RequestParams):
     """A new tax id of the customer in the path."""
 
     type: TaxIdType
@@ -106,13 +106,13 @@ class OwnerQuery(Parameters):
     customer: Key | None = None
 
 
-class TaxIdList(Listed):
+class TaxIdList(ListParams):
     """Which tax ids."""
 
     owner: OwnerQuery | None = None
 
 
-class BalanceEntryIn(Asked):
+class BalanceEntryIn(RequestParams):
     """A line on a customer's balance; negative is credit."""
 
     amount: Minor
@@ -158,7 +158,7 @@ class DebitIn(Parameters):
     iban: Annotated[str, StringConstraints(min_length=10, max_length=50)]
 
 
-class PaymentMethodIn(Asked):
+class PaymentMethodIn(RequestParams):
     """A new payment method."""
 
     type: Literal["card", "sepa_debit"]
@@ -175,26 +175,26 @@ class PaymentMethodChange(MetadataIn):
     billing_details: BillingDetailsIn | None = None
 
 
-class PaymentMethodList(Listed):
+class PaymentMethodList(ListParams):
     """Whose payment methods, of which type."""
 
     customer: Key | None = None
     type: Literal["card", "sepa_debit", "customer_balance"] | None = None
 
 
-class OwnPaymentMethodList(Listed):
+class OwnPaymentMethodList(ListParams):
     """Which of a customer's payment methods."""
 
     type: Literal["card", "sepa_debit", "customer_balance"] | None = None
 
 
-class AttachIn(Asked):
+class AttachIn(RequestParams):
     """To whom to attach."""
 
     customer: Key
 
 
-class PortalSessionIn(Asked):
+class PortalSessionIn(RequestParams):
     """A link for a customer to manage billing."""
 
     customer: Key

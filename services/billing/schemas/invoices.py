@@ -5,12 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from services.billing.schemas.base import (
-    Asked,
     Blank,
     Count,
     Currency,
     Key,
-    ListedByTime,
     Metadata,
     MetadataChange,
     MetadataIn,
@@ -19,15 +17,17 @@ from services.billing.schemas.base import (
     Parameters,
     Period,
     Range,
+    RequestParams,
     TaxSwitch,
     Text,
+    TimedListParams,
 )
 from services.billing.schemas.subscriptions import Collection, Days, Discounts, ItemChange, Proration
 
 Status = Literal["draft", "open", "paid", "uncollectible", "void"]
 
 
-class InvoiceChange(Asked):
+class InvoiceChange(RequestParams):
     """What of an invoice can change; most of it only while it is a draft."""
 
     auto_advance: bool | None = None
@@ -52,7 +52,7 @@ class InvoiceIn(InvoiceChange):
     pending_invoice_items_behavior: Literal["exclude", "include"] | None = None
 
 
-class InvoiceList(ListedByTime):
+class InvoiceList(TimedListParams):
     """Which invoices."""
 
     customer: Key | None = None
@@ -62,13 +62,13 @@ class InvoiceList(ListedByTime):
     subscription: Key | None = None
 
 
-class FinalizeIn(Asked):
+class FinalizeIn(RequestParams):
     """How to finalize."""
 
     auto_advance: bool | None = None
 
 
-class PayIn(Asked):
+class PayIn(RequestParams):
     """How to pay."""
 
     payment_method: Key | None = None
@@ -104,7 +104,7 @@ class SubscriptionDetailsIn(Parameters):
     trial_end: Literal["now"] | Moment | None = None
 
 
-class PreviewIn(Asked):
+class PreviewIn(RequestParams):
     """What would the next invoice be?"""
 
     customer: Key | None = None
@@ -124,7 +124,7 @@ class PaymentQuery(Parameters):
     payment_intent: Key | None = None
 
 
-class InvoicePaymentList(ListedByTime):
+class InvoicePaymentList(TimedListParams):
     """Which payments of invoices."""
 
     invoice: Key | None = None
@@ -132,7 +132,7 @@ class InvoicePaymentList(ListedByTime):
     status: Literal["canceled", "open", "paid"] | None = None
 
 
-class InvoiceItemIn(Asked):
+class InvoiceItemIn(RequestParams):
     """Something to bill: on a draft, or with the next invoice."""
 
     customer: Key
@@ -158,7 +158,7 @@ class InvoiceItemChange(MetadataIn):
     quantity: Annotated[int, Field(ge=1, le=999_999)] | None = None
 
 
-class InvoiceItemList(ListedByTime):
+class InvoiceItemList(TimedListParams):
     """Which invoice items."""
 
     customer: Key | None = None
@@ -185,7 +185,7 @@ class LinkedRefundIn(Parameters):
     type: Literal["refund"] | None = None
 
 
-class CreditNoteIn(Asked):
+class CreditNoteIn(RequestParams):
     """A credit note for a finalized invoice."""
 
     invoice: Key
@@ -206,7 +206,7 @@ class CreditNoteChange(MetadataIn):
     memo: Text | None = None
 
 
-class CreditNoteList(ListedByTime):
+class CreditNoteList(TimedListParams):
     """Which credit notes."""
 
     customer: Key | None = None

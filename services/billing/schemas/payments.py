@@ -5,16 +5,16 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from services.billing.schemas.base import (
-    Asked,
     Currency,
     Key,
     Keys,
-    ListedByTime,
     Metadata,
     MetadataIn,
     Minor,
     Parameters,
+    RequestParams,
     Text,
+    TimedListParams,
 )
 
 Amount = Annotated[int, Field(ge=-999_999_999_999, le=999_999_999_999)]
@@ -36,14 +36,14 @@ class ChargeChange(MetadataIn):
     fraud_details: FraudReport | None = None
 
 
-class ChargeList(ListedByTime):
+class ChargeList(TimedListParams):
     """Which charges."""
 
     customer: Key | None = None
     payment_intent: Key | None = None
 
 
-class PaymentIntentIn(Asked):
+class PaymentIntentIn(RequestParams):
     """A payment to be made."""
 
     amount: Minor
@@ -69,7 +69,7 @@ class PaymentIntentChange(MetadataIn):
     receipt_email: Text | None = None
 
 
-class ConfirmIn(Asked):
+class ConfirmIn(RequestParams):
     """How to pay."""
 
     payment_method: Key | None = None
@@ -77,19 +77,19 @@ class ConfirmIn(Asked):
     return_url: Text | None = None
 
 
-class CancelIntentIn(Asked):
+class CancelIntentIn(RequestParams):
     """Why it is not to be paid."""
 
     cancellation_reason: Literal["abandoned", "duplicate", "fraudulent", "requested_by_customer"] | None = None
 
 
-class PaymentIntentList(ListedByTime):
+class PaymentIntentList(TimedListParams):
     """Which payment intents."""
 
     customer: Key | None = None
 
 
-class RefundIn(Asked):
+class RefundIn(RequestParams):
     """Money back; without an amount, all that is left."""
 
     charge: Key | None = None
@@ -99,7 +99,7 @@ class RefundIn(Asked):
     metadata: Metadata | None = None
 
 
-class RefundList(ListedByTime):
+class RefundList(TimedListParams):
     """Which refunds."""
 
     charge: Key | None = None
@@ -135,14 +135,14 @@ class DisputeChange(MetadataIn):
     submit: bool | None = None
 
 
-class DisputeList(ListedByTime):
+class DisputeList(TimedListParams):
     """Which disputes."""
 
     charge: Key | None = None
     payment_intent: Key | None = None
 
 
-class EventList(ListedByTime):
+class EventList(TimedListParams):
     """Which events; a type may hold a *."""
 
     type: Text | None = None
@@ -150,7 +150,7 @@ class EventList(ListedByTime):
     delivery_success: bool | None = None
 
 
-class BalanceTransactionList(ListedByTime):
+class BalanceTransactionList(TimedListParams):
     """Which lines of the account's balance."""
 
     currency: Currency | None = None

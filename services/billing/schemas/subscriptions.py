@@ -5,20 +5,20 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from services.billing.schemas.base import (
-    Asked,
     Blank,
     Count,
     DiscountIn,
     Key,
-    Listed,
-    ListedByTime,
+    ListParams,
     Metadata,
     MetadataChange,
     MetadataIn,
     Moment,
     Parameters,
+    RequestParams,
     TaxSwitch,
     Text,
+    TimedListParams,
 )
 
 Proration = Literal["create_prorations", "always_invoice", "none"]
@@ -78,7 +78,7 @@ class AnchorIn(Parameters):
     type: Literal["now", "unchanged"]
 
 
-class SubscriptionIn(Asked):
+class SubscriptionIn(RequestParams):
     """A new subscription."""
 
     customer: Key
@@ -99,7 +99,7 @@ class SubscriptionIn(Asked):
     off_session: bool | None = None
 
 
-class SubscriptionChange(Asked):
+class SubscriptionChange(RequestParams):
     """What of a subscription can change."""
 
     items: Annotated[list[ItemChange], Field(max_length=20)] | None = None
@@ -122,7 +122,7 @@ class SubscriptionChange(Asked):
     off_session: bool | None = None
 
 
-class SubscriptionList(ListedByTime):
+class SubscriptionList(TimedListParams):
     """Which subscriptions; those that are canceled only where that is asked for."""
 
     customer: Key | None = None
@@ -145,7 +145,7 @@ class SubscriptionList(ListedByTime):
     ) = None
 
 
-class CancelNow(Asked):
+class CancelNow(RequestParams):
     """How to cancel at once."""
 
     invoice_now: bool | None = None
@@ -153,7 +153,7 @@ class CancelNow(Asked):
     cancellation_details: CancellationDetails | None = None
 
 
-class ResumeIn(Asked):
+class ResumeIn(RequestParams):
     """How to go on after a pause."""
 
     billing_cycle_anchor: AnchorIn | Literal["now", "unchanged"] | None = None
@@ -173,7 +173,7 @@ class BillForIn(Parameters):
     unused_time_from: UnusedTime | None = None
 
 
-class PauseIn(Asked):
+class PauseIn(RequestParams):
     """How to pause."""
 
     bill_for: BillForIn | None = None
@@ -181,7 +181,7 @@ class PauseIn(Asked):
     type: Literal["subscription"] | None = None
 
 
-class SubscriptionItemIn(Asked):
+class SubscriptionItemIn(RequestParams):
     """A new item of a subscription."""
 
     subscription: Key
@@ -204,20 +204,20 @@ class SubscriptionItemChange(MetadataIn):
     off_session: bool | None = None
 
 
-class SubscriptionItemDrop(Asked):
+class SubscriptionItemDrop(RequestParams):
     """How to remove an item."""
 
     proration_behavior: Proration | None = None
     proration_date: Moment | None = None
 
 
-class SubscriptionItemList(Listed):
+class SubscriptionItemList(ListParams):
     """Whose items."""
 
     subscription: Key
 
 
-class ScheduleIn(Asked):
+class ScheduleIn(RequestParams):
     """A new schedule for a subscription that exists."""
 
     from_subscription: Key
@@ -250,20 +250,20 @@ class ScheduleChange(MetadataIn):
     proration_behavior: Proration | None = None
 
 
-class ScheduleCancel(Asked):
+class ScheduleCancel(RequestParams):
     """How to cancel along with the subscription."""
 
     invoice_now: bool | None = None
     prorate: bool | None = None
 
 
-class ScheduleRelease(Asked):
+class ScheduleRelease(RequestParams):
     """Let the subscription go on by itself."""
 
     preserve_cancel_date: bool | None = None
 
 
-class ScheduleList(ListedByTime):
+class ScheduleList(TimedListParams):
     """Which schedules."""
 
     customer: Key | None = None

@@ -1,1 +1,1 @@
-"""Customers: scripted people who use the desk as end users do, and judge by where their problem lives."""
+"""Simulated customers and colleagues: they use a product as people do, and judge by whether their problem is fixed."""

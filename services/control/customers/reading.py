@@ -1,12 +1,12 @@
-"""How a customer understands what support writes. Words alone, so that it is the same on every machine."""
+"""How a customer understands messages. It matches words alone, so that it is the same on every machine."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from fixtures.customers.customer import Fact, Saying
+from fixtures.customers.customer import Fact, Saying, Statement
 
-# Nobody reads on after that: an answer that is buried in pages is no answer.
+# Nobody reads further: an answer that is buried in pages is no answer.
 LONGEST_READ = 2_500
 _QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
 _ATTRIBUTION = re.compile(
@@ -40,14 +40,29 @@ _COMMON = {
 }
 _WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
 _FEWEST_WORDS = 6
+_SENTENCE_ENDS = re.compile(r"[!?;:]+|\.(?!\d)|\n\s*\n")
+# Before the word for what was done, these deny it, doubt it or put it off.
+_DOUBTS, _PROMISES = (
+    frozenset(words.split())
+    for words in (
+        "not never cannot unable be if whether unless until nicht nie ob falls pas jamais si no nunca",
+        "will shall would should can could may might must wird werden sera seront será serán",
+    )
+)
+_DOUBTED_WITHIN, _PROMISED_WITHIN = 4, 6
+_PARTLY = re.compile(
+    r"\b(half|partial(ly)?|partly|part of|hälfte|teilweise|teilbetrag|moitié|partiellement|mitad|parcialmente)\b"
+)
+# An amount that is not the expected one, whatever else the sentence says.
+_AMOUNT = re.compile(r"\d[.,]\d\d(?![\d.,]*\d)|[€$£]\s?\d|\d\s?[€$£]")
 
 
-def own_words(text: str) -> str:
-    """What the writer says, without what they quote."""
+def strip_quotes(text: str) -> str:
+    """The writer's own text, without quoted messages."""
     return _ATTRIBUTION.split(_QUOTED.sub("", text).replace("\u00a0", " "))[0].strip()
 
 
-def is_asking(text: str) -> bool:
+def is_question(text: str) -> bool:
     return _ASKING.search(text) is not None
 
 
@@ -59,16 +74,16 @@ def is_begging(text: str) -> bool:
     return _BEGGING.search(text) is not None
 
 
-def asked_facts(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Those that this message asks for, in any of their words."""
-    if not is_asking(text):
+def find_requested_facts(text: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The facts that this message asks for, by any of their words."""
+    if not is_question(text):
         return []
     folded = text.casefold()
-    return [fact for fact in facts if any(_stands_in(word, folded) for word in fact.asked_by)]
+    return [fact for fact in facts if any(_stands_in(word, folded) for word in fact.keywords)]
 
 
-def language_of(text: str) -> str | None:
-    """Among those that we can tell apart; None where there is too little to tell."""
+def detect_language(text: str) -> str | None:
+    """One of the languages in `_WORDS`; None where the text is too short to tell."""
     words = re.findall(r"\w+", text.casefold())
     counted = Counter({language: sum(word in known for word in words) for language, known in _WORDS.items()})
     (first, most), (_, second) = counted.most_common(2)
@@ -76,14 +91,38 @@ def language_of(text: str) -> str | None:
 
 
 def is_foreign(text: str, language: str) -> bool:
-    found = language_of(text)
-    return language in _WORDS and found is not None and found != language
+    detected = detect_language(text)
+    return language in _WORDS and detected is not None and detected != language
 
 
-def says(text: str, saying: Saying) -> bool:
-    """Any of its spellings, standing by itself, in a message of a length that people read."""
+def mentions(text: str, saying: Saying) -> bool:
+    """Whether a message of readable length holds any of the spellings, as words of their own, or a statement."""
+    if len(text) > LONGEST_READ:
+        return False
     folded = " ".join(text.casefold().split())
-    return len(text) <= LONGEST_READ and any(_stands_in(spelling, folded) for spelling in saying.any_of)
+    return any(_stands_in(spelling, folded) for spelling in saying.any_of) or any(
+        _states(" ".join(sentence.split()), statement)
+        for statement in saying.statements
+        for sentence in _SENTENCE_ENDS.split(text.casefold())
+    )
+
+
+def _states(sentence: str, statement: Statement) -> bool:
+    if _PARTLY.search(sentence) or _AMOUNT.search(sentence) or not _find_beginnings(statement.to, sentence):
+        return False
+    return any(not _is_doubted(sentence[:start]) for start in _find_beginnings(statement.done, sentence))
+
+
+def _find_beginnings(words: Sequence[str], sentence: str) -> list[int]:
+    pattern = "|".join(re.escape(word.casefold()) for word in words)
+    return [match.start() for match in re.finditer(rf"(?<!\w)(?:{pattern})", sentence)]
+
+
+def _is_doubted(before: str) -> bool:
+    """Whether the last words of the clause deny or promise what follows them."""
+    words = re.findall(r"[\w'’]+", before.rpartition(",")[2])
+    denied = any(word in _DOUBTS or word.endswith(("n't", "n’t")) for word in words[-_DOUBTED_WITHIN:])
+    return denied or not _PROMISES.isdisjoint(words[-_PROMISED_WITHIN:])
 
 
 def _stands_in(word: str, folded: str) -> bool:

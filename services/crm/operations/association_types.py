@@ -1,116 +1,137 @@
-"""Which kinds of record may be associated, and how such a tie may be labelled."""
+"""Types of association between two object types: the unlabelled one, the primary one and the labels."""
 
 import sqlalchemy as sa
 
 from services.crm.defaults import USER_DEFINED_FROM, association_type_row
 from services.crm.errors import AlreadyExists, Forbidden, InvalidRequest, RecordNotFound
-from services.crm.kinds import Kind
+from services.crm.object_types import ObjectType
+from services.crm.rows import AssociationRank, AssociationRow, AssociationTypeId, AssociationTypeRow, ObjectTypeName
 from services.crm.tables import association_types, associations
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Statement
 from services.kernel.world import World
 
-_PAIR = Statement(
+_BETWEEN = Statement(
     sa.select(association_types)
     .where(
         association_types.c.from_kind == sa.bindparam("from_kind"),
         association_types.c.to_kind == sa.bindparam("to_kind"),
     )
-    .order_by(association_types.c.id)
+    .order_by(association_types.c.id),
+    AssociationTypeRow,
 )
 _FROM = Statement(
     sa.select(association_types)
     .where(association_types.c.from_kind == sa.bindparam("from_kind"))
-    .order_by(association_types.c.id)
+    .order_by(association_types.c.id),
+    AssociationTypeRow,
 )
-_USED = Statement(sa.select(associations.c.id).where(associations.c.type_id == sa.bindparam("type_id")))
+_OF_TYPE = Statement(sa.select(associations).where(associations.c.type_id == sa.bindparam("type_id")), AssociationRow)
 
 
-def between(world: World, from_kind: str, to_kind: str) -> list[Row]:
-    return world.find(_PAIR, from_kind=from_kind, to_kind=to_kind)
+def list_between(world: World, from_type: ObjectTypeName, to_type: ObjectTypeName) -> list[AssociationTypeRow]:
+    return world.find(_BETWEEN, from_kind=from_type, to_kind=to_type)
 
 
-def from_kind(world: World, kind: str) -> list[Row]:
-    return world.find(_FROM, from_kind=kind)
+def list_from(world: World, from_type: ObjectTypeName) -> list[AssociationTypeRow]:
+    return world.find(_FROM, from_kind=from_type)
 
 
-def unlabelled(world: World, from_kind: str, to_kind: str) -> Row:
-    found = next((row for row in between(world, from_kind, to_kind) if row["rank"] == "unlabelled"), None)
-    if found is None:
-        raise InvalidRequest(f"Associations from {from_kind} to {to_kind} are not defined")
-    return found
+def require_unlabelled(world: World, from_type: ObjectTypeName, to_type: ObjectTypeName) -> AssociationTypeRow:
+    for row in list_between(world, from_type, to_type):
+        if row["rank"] == "unlabelled":
+            return row
+    raise InvalidRequest(f"Associations from {from_type} to {to_type} are not defined")
 
 
-def named(world: World, from_kind: str, to_kind: str, name: str) -> Row:
-    """By the name that v3 uses, contact_to_company, or by number."""
-    for row in between(world, from_kind, to_kind):
+def require_named(world: World, from_type: ObjectTypeName, to_type: ObjectTypeName, name: str) -> AssociationTypeRow:
+    """Finds a type by the name that v3 uses, contact_to_company, or by its id."""
+    for row in list_between(world, from_type, to_type):
         if name in (row["name"], str(row["id"])):
             return row
-    raise InvalidRequest(f"The association type {name} is not valid between {from_kind} and {to_kind}")
+    raise InvalidRequest(f"The association type {name} is not valid between {from_type} and {to_type}")
 
 
-def numbered(world: World, from_kind: str, to_kind: str, type_id: int) -> Row:
-    for row in between(world, from_kind, to_kind):
+def require(world: World, from_type: ObjectTypeName, to_type: ObjectTypeName, type_id: int) -> AssociationTypeRow:
+    for row in list_between(world, from_type, to_type):
         if row["id"] == type_id:
             return row
     raise InvalidRequest(
-        f"Association type id {type_id} is not valid between {from_kind} and {to_kind}",
+        f"Association type id {type_id} is not valid between {from_type} and {to_type}",
         sub_category="crm.associations.INVALID_ASSOCIATION_TYPE",
-        context={"type": [str(type_id)], "fromObjectType": [from_kind], "toObjectType": [to_kind]},
+        context={"type": [str(type_id)], "fromObjectType": [from_type], "toObjectType": [to_type]},
     )
 
 
-def connect(world: World, one: Kind, other: Kind) -> None:
-    """The unlabelled pair between a new object type and another."""
-    _pair(world, one, other, f"{one.singular}_to_{other.singular}", None, None, "unlabelled")
+def create_unlabelled(world: World, source: ObjectType, target: ObjectType) -> None:
+    """Lets records of a new object type be associated with those of another."""
+    _create_pair(world, source, target, f"{source.singular}_to_{target.singular}", None, None, "unlabelled")
 
 
-def create(world: World, one: Kind, other: Kind, name: str, label: str, inverse: str | None) -> list[Row]:
-    """A label of the account's own, in both directions; one row where both read the same."""
-    unlabelled(world, one.name, other.name)
-    taken = {row["name"] for row in between(world, one.name, other.name)}
-    labels = {row["label"] for row in between(world, one.name, other.name)}
-    if name in taken or label in labels:
+def create_label(
+    world: World, source: ObjectType, target: ObjectType, name: str, label: str, inverse_label: str | None
+) -> list[AssociationTypeRow]:
+    """Creates a label in both directions; one row serves both where they read the same."""
+    require_unlabelled(world, source.name, target.name)
+    present = list_between(world, source.name, target.name)
+    if any(name == row["name"] or label == row["label"] for row in present):
         raise AlreadyExists(f"An association label '{label}' with the name '{name}' already exists")
-    return _pair(world, one, other, name, label, inverse, "label")
+    return _create_pair(world, source, target, name, label, inverse_label, "label")
 
 
-def rename(world: World, one: Kind, other: Kind, type_id: int, label: str, inverse: str | None) -> None:
-    row = _own(world, one, other, type_id)
-    world.save(association_types, {**row, "label": label}, "association_label.renamed")
-    back = world.get(association_types, row["inverse_id"])
-    if inverse is not None and back is not None and back["id"] != row["id"]:
-        world.save(association_types, {**back, "label": inverse}, "association_label.renamed")
+def rename_label(
+    world: World, source: ObjectType, target: ObjectType, type_id: int, label: str, inverse_label: str | None
+) -> None:
+    row = _require_custom(world, source, target, type_id)
+    world.save(association_types, row | {"label": label}, "association_label.renamed")
+    inverse = world.get(association_types, row["inverse_id"])
+    if inverse_label is not None and inverse is not None and inverse["id"] != row["id"]:
+        world.save(association_types, inverse | {"label": inverse_label}, "association_label.renamed")
 
 
-def remove(world: World, one: Kind, other: Kind, type_id: int) -> None:
-    row = _own(world, one, other, type_id)
-    for one_id in dict.fromkeys((row["id"], row["inverse_id"])):
-        for used in world.find(_USED, type_id=one_id):
-            world.remove(associations, used["id"], "association.removed")
-        world.remove(association_types, one_id, "association_label.removed")
+def remove_label(world: World, source: ObjectType, target: ObjectType, type_id: int) -> None:
+    row = _require_custom(world, source, target, type_id)
+    for removed_id in dict.fromkeys((row["id"], row["inverse_id"])):
+        for association in world.find(_OF_TYPE, type_id=removed_id):
+            world.remove(associations, association["id"], "association.removed")
+        world.remove(association_types, removed_id, "association_label.removed")
 
 
-def _own(world: World, one: Kind, other: Kind, type_id: int) -> Row:
-    row = world.get(association_types, type_id)
-    if row is None or (row["from_kind"], row["to_kind"]) != (one.name, other.name):
+def _require_custom(world: World, source: ObjectType, target: ObjectType, type_id: int) -> AssociationTypeRow:
+    row = world.get(association_types, AssociationTypeId(type_id))
+    if row is None or (row["from_kind"], row["to_kind"]) != (source.name, target.name):
         raise RecordNotFound(f"No association label with id {type_id}")
     if row["category"] != "USER_DEFINED":
         raise Forbidden(f"Association type {type_id} is not defined by this account and cannot be changed")
     return row
 
 
-def _pair(
-    world: World, one: Kind, other: Kind, name: str, label: str | None, inverse: str | None, rank: str
-) -> list[Row]:
-    there, back = (USER_DEFINED_FROM + world.ids.next("association_type") for _ in range(2))
-    if one.name == other.name and inverse is None:
-        back = there
-    rows = [association_type_row(there, one.name, other.name, name, rank=rank, inverse_id=back, label=label)]
-    if back != there:
-        backward = f"{other.singular}_to_{one.singular}" if rank == "unlabelled" else f"{name}_inverse"
+def _create_pair(
+    world: World,
+    source: ObjectType,
+    target: ObjectType,
+    name: str,
+    label: str | None,
+    inverse_label: str | None,
+    rank: AssociationRank,
+) -> list[AssociationTypeRow]:
+    forward_id, inverse_id = (
+        AssociationTypeId(USER_DEFINED_FROM + world.ids.next("association_type")) for _ in range(2)
+    )
+    if source.name == target.name and inverse_label is None:
+        inverse_id = forward_id
+    rows = [
+        association_type_row(forward_id, source.name, target.name, name, rank=rank, inverse_id=inverse_id, label=label)
+    ]
+    if inverse_id != forward_id:
         rows.append(
             association_type_row(
-                back, other.name, one.name, backward, rank=rank, inverse_id=there, label=inverse or label
+                inverse_id,
+                target.name,
+                source.name,
+                f"{target.singular}_to_{source.singular}" if rank == "unlabelled" else f"{name}_inverse",
+                rank=rank,
+                inverse_id=forward_id,
+                label=inverse_label or label,
             )
         )
     for row in rows:

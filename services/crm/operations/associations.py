@@ -1,30 +1,40 @@
-"""Ties between records. Each is kept in both directions, and a labelled one always beside the unlabelled."""
+"""Associations between records. Each is kept in both directions, and a labelled one always beside the unlabelled."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
 import sqlalchemy as sa
 
 from services.crm.errors import InvalidRequest, RecordNotFound
-from services.crm.kinds import Kind
+from services.crm.object_types import ObjectType
 from services.crm.operations import association_types
+from services.crm.rows import (
+    AssociationCategory,
+    AssociationRow,
+    AssociationTypeId,
+    AssociationTypeRow,
+    ObjectTypeName,
+    RecordId,
+    RecordRow,
+)
 from services.crm.tables import association_id, associations, objects
 from services.crm.tables import association_types as types_table
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Statement
 from services.kernel.world import World
 
-_PAIR = Statement(
+_BETWEEN = Statement(
     sa.select(associations)
     .where(
         associations.c.from_id == sa.bindparam("from_id"),
         associations.c.to_kind == sa.bindparam("to_kind"),
         associations.c.to_id == sa.bindparam("to_id"),
     )
-    .order_by(associations.c.type_id)
+    .order_by(associations.c.type_id),
+    AssociationRow,
 )
 _FROM = Statement(
-    sa.select(associations).where(associations.c.from_id == sa.bindparam("from_id")).order_by(associations.c.id)
+    sa.select(associations).where(associations.c.from_id == sa.bindparam("from_id")).order_by(associations.c.id),
+    AssociationRow,
 )
 _OF_TYPE = Statement(
     sa.select(associations)
@@ -33,159 +43,168 @@ _OF_TYPE = Statement(
         associations.c.to_kind == sa.bindparam("to_kind"),
         associations.c.type_id == sa.bindparam("type_id"),
     )
-    .order_by(associations.c.to_id)
+    .order_by(associations.c.to_id),
+    AssociationRow,
 )
-_ENDS = (
-    "SELECT a.from_id, a.to_id, t.id, t.category, t.label, t.name FROM associations a "
+_TARGETS = (
+    "SELECT a.to_id, t.id, t.category, t.label, t.name FROM associations a "
     "JOIN association_types t ON t.id = a.type_id JOIN objects o ON o.id = a.to_id "
-    "WHERE a.from_id IN (SELECT value FROM json_each(:ids)) AND a.to_kind = :kind AND a.to_id > :after "
-    "AND o.archived_at IS NULL ORDER BY a.from_id, a.to_id, t.id DESC"
+    "WHERE a.from_id = :from_id AND a.to_kind = :kind AND a.to_id > :after "
+    "AND o.archived_at IS NULL ORDER BY a.to_id, t.id DESC"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How two records are to be tied, as a request names it."""
+    """A type of association, as a request names it."""
 
-    category: str
+    category: AssociationCategory
     type_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """What a record is tied to, with every type of the tie."""
+class TargetType:
+    """One type of association between a record and its target."""
 
-    to_id: int
-    types: tuple[tuple[int, str, str | None, str], ...]
+    id: AssociationTypeId
+    category: AssociationCategory
+    label: str | None
+    name: str
 
 
-def live(world: World, kind: Kind, record_id: str) -> Row:
-    row = world.get(objects, int(record_id)) if record_id.isdecimal() and len(record_id) < 19 else None
-    if row is None or row["kind"] != kind.name or row["archived_at"] is not None:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A record that another is associated with, and every type of that association."""
+
+    to_id: RecordId
+    types: list[TargetType]
+
+
+def require_record(world: World, object_type: ObjectType, record_id: str) -> RecordRow:
+    """Returns the live record; unlike `records.read`, it does not follow merges."""
+    is_id = record_id.isdecimal() and len(record_id) < 19
+    row = world.get(objects, RecordId(int(record_id))) if is_id else None
+    if row is None or row["kind"] != object_type.name or row["archived_at"] is not None:
         raise RecordNotFound(
-            f"No {kind.singular} with ID {record_id} exists, or it has been deleted",
-            context={"id": [record_id], "objectType": [kind.name]},
+            f"No {object_type.singular} with ID {record_id} exists, or it has been deleted",
+            context={"id": [record_id], "objectType": [object_type.name]},
         )
     return row
 
 
-def specified(world: World, one: str, other: str, specs: Iterable[Spec]) -> list[Row]:
-    """The types a request names, each checked against the pair and its category."""
-    found = [association_types.numbered(world, one, other, spec.type_id) for spec in specs]
-    for row, spec in zip(found, specs, strict=True):
+def require_types(
+    world: World, from_type: ObjectTypeName, to_type: ObjectTypeName, specs: Sequence[Spec]
+) -> list[AssociationTypeRow]:
+    """Returns the types that a request names, each checked against the pair of object types and its category."""
+    rows = [association_types.require(world, from_type, to_type, spec.type_id) for spec in specs]
+    for row, spec in zip(rows, specs, strict=True):
         if row["category"] != spec.category:
             raise InvalidRequest(f"Association type id {spec.type_id} does not belong to category {spec.category}")
-    return found
+    return rows
 
 
-def tie(world: World, one: Row, other: Row, types: Sequence[Row]) -> None:
-    """Add these types to the tie, and the unlabelled one if it is missing."""
-    if one["id"] == other["id"]:
-        raise InvalidRequest("An object cannot be associated with itself", context={"id": [str(one["id"])]})
-    plain = association_types.unlabelled(world, one["kind"], other["kind"])
-    for row in (plain, *types):
+def add(world: World, source: RecordRow, target: RecordRow, types: Sequence[AssociationTypeRow]) -> None:
+    """Associates two records with these types, and with the unlabelled one if it is missing."""
+    if source["id"] == target["id"]:
+        raise InvalidRequest("An object cannot be associated with itself", context={"id": [str(source["id"])]})
+    unlabelled = association_types.require_unlabelled(world, source["kind"], target["kind"])
+    for row in (unlabelled, *types):
         if row["rank"] == "primary":
-            _demote(world, one, other, row)
-        _write(world, one, other, row["id"])
-        _write(world, other, one, row["inverse_id"])
+            _remove_other_primary(world, source, target, row)
+        _write(world, source, target, row["id"])
+        _write(world, target, source, row["inverse_id"])
 
 
-def replace(world: World, one: Row, other: Row, types: Sequence[Row]) -> None:
-    """As v4's PUT: the labels named are the labels there are."""
-    kept = {row["id"] for row in types}
-    for tied in pair(world, one["id"], other["kind"], other["id"]):
-        if (
-            tied["type_id"] not in kept
-            and association_types.unlabelled(world, one["kind"], other["kind"])["id"] != (tied["type_id"])
+def replace(world: World, source: RecordRow, target: RecordRow, types: Sequence[AssociationTypeRow]) -> None:
+    """As v4's PUT: labels that the request does not name are removed."""
+    kept_ids = {row["id"] for row in types}
+    for association in _list_between(world, source["id"], target["kind"], target["id"]):
+        if association["type_id"] in kept_ids:
+            continue
+        if association_types.require_unlabelled(world, source["kind"], target["kind"])["id"] != association["type_id"]:
+            _remove(world, association)
+    add(world, source, target, types)
+
+
+def remove(world: World, source: RecordRow, target: RecordRow) -> None:
+    for association in _list_between(world, source["id"], target["kind"], target["id"]):
+        _remove(world, association)
+
+
+def remove_types(world: World, source: RecordRow, target: RecordRow, types: Sequence[AssociationTypeRow]) -> None:
+    """Without its unlabelled type an association is gone as a whole."""
+    removed_ids = {row["id"] for row in types}
+    is_whole = any(row["rank"] == "unlabelled" for row in types)
+    for association in _list_between(world, source["id"], target["kind"], target["id"]):
+        if is_whole or association["type_id"] in removed_ids:
+            _remove(world, association)
+
+
+def remove_all(world: World, record_id: RecordId) -> None:
+    for association in world.find(_FROM, from_id=record_id):
+        _remove(world, association)
+
+
+def move(world: World, loser: RecordRow, winner: RecordRow) -> None:
+    """Gives the winner of a merge the loser's associations, except those with the winner itself."""
+    for association in world.find(_FROM, from_id=loser["id"]):
+        _remove(world, association)
+        target = world.get(objects, association["to_id"])
+        if target is None or target["id"] == winner["id"]:
+            continue
+        association_type = association_types.require(
+            world, association["from_kind"], association["to_kind"], association["type_id"]
+        )
+        if association_type["rank"] == "primary" and world.find(
+            _OF_TYPE, from_id=winner["id"], to_kind=association["to_kind"], type_id=association["type_id"]
         ):
-            _cut(world, tied)
-    tie(world, one, other, types)
-
-
-def untie(world: World, one_id: int, other: Kind, other_id: int) -> None:
-    for row in pair(world, one_id, other.name, other_id):
-        _cut(world, row)
-
-
-def untie_types(world: World, one_id: int, other: Kind, other_id: int, types: Sequence[Row]) -> None:
-    """Without its unlabelled type a tie is no more."""
-    gone = {row["id"] for row in types}
-    whole = any(row["rank"] == "unlabelled" for row in types)
-    for row in pair(world, one_id, other.name, other_id):
-        if whole or row["type_id"] in gone:
-            _cut(world, row)
-
-
-def untie_all(world: World, record_id: int) -> None:
-    for row in world.find(_FROM, from_id=record_id):
-        _cut(world, row)
-
-
-def move(world: World, loser: Row, winner: Row) -> None:
-    """After a merge the winner has the loser's ties, except to itself."""
-    for row in world.find(_FROM, from_id=loser["id"]):
-        _cut(world, row)
-        other = world.get(objects, row["to_id"])
-        if other is None or other["id"] == winner["id"]:
             continue
-        told = association_types.numbered(world, row["from_kind"], row["to_kind"], row["type_id"])
-        if told["rank"] == "primary" and _holds_primary(world, winner["id"], row["to_kind"], row["type_id"]):
-            continue
-        tie(world, winner, other, [told])
+        add(world, winner, target, [association_type])
 
 
-def pair(world: World, from_id: int, to_kind: str, to_id: int) -> list[Row]:
-    return world.find(_PAIR, from_id=from_id, to_kind=to_kind, to_id=to_id)
+def list_targets(world: World, from_id: RecordId, to_type: ObjectTypeName, after: int = 0) -> list[Target]:
+    """Returns what a record is associated with, in the order of ids."""
+    targets: dict[RecordId, Target] = {}
+    parameters = {"from_id": from_id, "kind": to_type, "after": after}
+    for to_id, type_id, category, label, name in world.rows(_TARGETS, parameters):
+        target = targets.setdefault(to_id, Target(to_id, []))
+        target.types.append(TargetType(type_id, category, label, name))
+    return list(targets.values())
 
 
-def ends(world: World, from_ids: Sequence[int], to_kind: str, after: int = 0) -> dict[int, list[End]]:
-    """From record → what it is tied to, in the order of ids."""
-    found: dict[int, dict[int, list[tuple[int, str, str | None, str]]]] = {}
-    asked = {"ids": orjson.dumps(list(from_ids)).decode(), "kind": to_kind, "after": after}
-    for from_id, to_id, *told in world.rows(_ENDS, asked):
-        found.setdefault(from_id, {}).setdefault(to_id, []).append((told[0], told[1], told[2], told[3]))
-    return {
-        from_id: [End(to_id, tuple(types)) for to_id, types in reached.items()] for from_id, reached in found.items()
-    }
+def _list_between(world: World, from_id: RecordId, to_type: ObjectTypeName, to_id: RecordId) -> list[AssociationRow]:
+    return world.find(_BETWEEN, from_id=from_id, to_kind=to_type, to_id=to_id)
 
 
-def _holds_primary(world: World, from_id: int, to_kind: str, type_id: int) -> bool:
-    return bool(world.find(_OF_TYPE, from_id=from_id, to_kind=to_kind, type_id=type_id))
-
-
-def _demote(world: World, one: Row, other: Row, primary: Row) -> None:
-    """A record has one primary company: the new one takes the old one's place."""
-    holder, held, type_id = (
-        (other, one, primary["inverse_id"]) if one["kind"] == "companies" else (one, other, primary["id"])
+def _remove_other_primary(world: World, source: RecordRow, target: RecordRow, primary: AssociationTypeRow) -> None:
+    """A record has one primary company: a new one replaces the old one."""
+    record, company, type_id = (
+        (target, source, primary["inverse_id"]) if source["kind"] == "companies" else (source, target, primary["id"])
     )
-    for row in world.find(_OF_TYPE, from_id=holder["id"], to_kind=held["kind"], type_id=type_id):
-        if row["to_id"] != held["id"]:
-            _cut(world, row)
+    for row in world.find(_OF_TYPE, from_id=record["id"], to_kind=company["kind"], type_id=type_id):
+        if row["to_id"] != company["id"]:
+            _remove(world, row)
 
 
-def _write(world: World, one: Row, other: Row, type_id: int) -> None:
-    key = association_id(one["id"], type_id, other["id"])
+def _write(world: World, source: RecordRow, target: RecordRow, type_id: AssociationTypeId) -> None:
+    key = association_id(source["id"], type_id, target["id"])
     if world.get(associations, key) is None:
-        row: Row = {
+        row: AssociationRow = {
             "id": key,
-            "from_id": one["id"],
-            "from_kind": one["kind"],
-            "to_id": other["id"],
-            "to_kind": other["kind"],
+            "from_id": source["id"],
+            "from_kind": source["kind"],
+            "to_id": target["id"],
+            "to_kind": target["kind"],
             "type_id": type_id,
             "created_at": world.clock.now_ms(),
         }
         world.save(associations, row, "association.created")
 
 
-def _cut(world: World, row: Row) -> None:
-    """Both directions go together."""
+def _remove(world: World, row: AssociationRow) -> None:
+    """Removes both directions."""
     world.remove(associations, row["id"], "association.removed")
-    for back in pair(world, row["to_id"], row["from_kind"], row["from_id"]):
-        if _mirrors(world, row["type_id"], back["type_id"]):
-            world.remove(associations, back["id"], "association.removed")
-
-
-def _mirrors(world: World, type_id: int, back_id: int) -> bool:
-    row = world.get(types_table, type_id)
-    return row is not None and row["inverse_id"] == back_id
+    association_type = world.get(types_table, row["type_id"])
+    for inverse in _list_between(world, row["to_id"], row["from_kind"], row["from_id"]):
+        if association_type is not None and association_type["inverse_id"] == inverse["type_id"]:
+            world.remove(associations, inverse["id"], "association.removed")

@@ -1,35 +1,35 @@
 """Many records in one request: up to a hundred inputs, some of which may fail alone."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from services.crm.errors import CrmRefusal, InvalidRequest, RecordNotFound, standard_error
-from services.crm.kinds import Kind
-from services.crm.operations import definitions, records, showing
-from services.crm.operations.records import Tie
-from services.crm.operations.showing import Shown, Wanted
-from services.crm.operations.values import Given
-from services.kernel.statements import Row
+from services.crm.object_types import ObjectType
+from services.crm.operations import definitions, records, serialization
+from services.crm.operations.records import NewAssociation
+from services.crm.operations.serialization import RequestedFields
+from services.crm.operations.values import PropertyChanges
+from services.crm.rows import Body, RecordId, RecordRow
 from services.kernel.world import World
 
-MOST_INPUTS = 100
+Input = TypeVar("Input")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a batch."""
+class BatchResult:
+    """The results of the inputs that succeeded, and the errors of those that did not."""
 
-    results: list[Shown]
-    errors: list[Mapping[str, Any]]
+    results: list[Body] = field(default_factory=list)
+    errors: list[Body] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
     """One input of a batch create."""
 
-    properties: Given
-    ties: tuple[Tie, ...] = ()
+    properties: PropertyChanges
+    associations: tuple[NewAssociation, ...] = ()
     trace_id: str | None = None
 
 
@@ -38,106 +38,125 @@ class ChangedRecord:
     """One input of a batch update or upsert."""
 
     id: str
-    properties: Given
+    properties: PropertyChanges
     id_property: str | None = None
     trace_id: str | None = None
 
 
+def run_each(
+    inputs: Iterable[Input], run: Callable[[Input], Body], context: Callable[[Input], dict[str, list[str]]]
+) -> BatchResult:
+    """Runs every input alone: one that is refused is reported with its context, the others are kept."""
+    batch = BatchResult()
+    for each in inputs:
+        try:
+            batch.results.append(run(each))
+        except CrmRefusal as refusal:
+            batch.errors.append(standard_error(refusal, context(each)))
+    return batch
+
+
 def read(
-    world: World, kind: Kind, ids: Sequence[str], id_property: str | None, wanted: Wanted, *, archived: bool
-) -> Outcome:
-    found: dict[int, Row] = {}
+    world: World,
+    object_type: ObjectType,
+    ids: Sequence[str],
+    id_property: str | None,
+    fields: RequestedFields,
+    *,
+    archived: bool,
+) -> BatchResult:
+    rows: dict[RecordId, RecordRow] = {}
     missing: list[str] = []
-    plain = not archived and id_property in (None, "", "hs_object_id")
-    known = records.find_many(world, kind, ids) if plain else {}
+    is_by_id = not archived and id_property in (None, "", "hs_object_id")
+    rows_by_id = records.find_many(world, object_type, ids) if is_by_id else {}
     for record_id in dict.fromkeys(ids):
-        row = known.get(record_id) if plain else records.find(world, kind, record_id, id_property, archived=archived)
+        if is_by_id:
+            row = rows_by_id.get(record_id)
+        else:
+            row = records.find(world, object_type, record_id, id_property, archived=archived)
         if row is None:
             missing.append(record_id)
         else:
-            found[row["id"]] = row
-    shown = showing.show(world, kind, list(found.values()), wanted)
-    return Outcome(shown, [_not_found(kind, missing)] if missing else [])
+            rows[row["id"]] = row
+    results = serialization.serialize(world, object_type, list(rows.values()), fields)
+    return BatchResult(results, _not_found_errors(object_type, missing))
 
 
-def create(world: World, kind: Kind, inputs: Sequence[NewRecord]) -> Outcome:
-    """With a trace id on every input each stands alone; without, the first that fails takes all along."""
-    traces = [one.trace_id for one in inputs]
-    alone = None not in traces and len(set(traces)) == len(traces)
-    results: list[Shown] = []
-    errors: list[Mapping[str, Any]] = []
-    for one in inputs:
-        try:
-            row = records.create(world, kind, one.properties, one.ties)
-        except CrmRefusal as refusal:
-            if not alone:
-                raise
-            errors.append(standard_error(refusal, {"objectWriteTraceId": [str(one.trace_id)]}))
-            continue
-        results.append(_traced(showing.show_whole(world, kind, row), one.trace_id))
-    return Outcome(results, errors)
+def create(world: World, object_type: ObjectType, inputs: Sequence[NewRecord]) -> BatchResult:
+    """If every input has a trace id of its own, each fails alone; otherwise the first failure fails the whole batch."""
+
+    def create_one(new: NewRecord) -> Body:
+        row = records.create(world, object_type, new.properties, new.associations)
+        return _with_trace(serialization.serialize_whole(world, object_type, row), new.trace_id)
+
+    traces = [new.trace_id for new in inputs]
+    if None in traces or len(set(traces)) != len(traces):
+        return BatchResult([create_one(new) for new in inputs])
+    return run_each(inputs, create_one, lambda new: {"objectWriteTraceId": [str(new.trace_id)]})
 
 
-def update(world: World, kind: Kind, inputs: Sequence[ChangedRecord]) -> Outcome:
-    _refuse_twins(inputs)
-    results: list[Shown] = []
+def update(world: World, object_type: ObjectType, inputs: Sequence[ChangedRecord]) -> BatchResult:
+    _refuse_duplicates(inputs)
+    results: list[Body] = []
     missing: list[str] = []
-    for one in inputs:
-        row = records.find(world, kind, one.id, one.id_property)
+    for change in inputs:
+        row = records.find(world, object_type, change.id, change.id_property)
         if row is None:
-            missing.append(one.id)
+            missing.append(change.id)
             continue
-        changed = records.update(world, kind, row, one.properties)
-        results.append(_traced(showing.show_whole(world, kind, changed), one.trace_id))
-    return Outcome(results, [_not_found(kind, missing)] if missing else [])
+        changed = records.update(world, object_type, row, change.properties)
+        results.append(_with_trace(serialization.serialize_whole(world, object_type, changed), change.trace_id))
+    return BatchResult(results, _not_found_errors(object_type, missing))
 
 
-def upsert(world: World, kind: Kind, inputs: Sequence[ChangedRecord]) -> Outcome:
-    _refuse_twins(inputs)
-    results: list[Shown] = []
-    for one in inputs:
-        row, new = _upserted(world, kind, one)
-        results.append({**_traced(showing.show_whole(world, kind, row), one.trace_id), "new": new})
-    return Outcome(results, [])
+def upsert(world: World, object_type: ObjectType, inputs: Sequence[ChangedRecord]) -> BatchResult:
+    _refuse_duplicates(inputs)
+    results: list[Body] = []
+    for change in inputs:
+        row, is_new = _upsert_one(world, object_type, change)
+        body = _with_trace(serialization.serialize_whole(world, object_type, row), change.trace_id)
+        results.append({**body, "new": is_new})
+    return BatchResult(results)
 
 
-def archive(world: World, kind: Kind, ids: Sequence[str]) -> None:
-    """What is not there need not be archived."""
+def archive(world: World, object_type: ObjectType, ids: Sequence[str]) -> None:
+    """Ids that do not exist are skipped."""
     for record_id in dict.fromkeys(ids):
-        row = records.find(world, kind, record_id)
+        row = records.find(world, object_type, record_id)
         if row is not None:
             records.archive(world, row)
 
 
-def _upserted(world: World, kind: Kind, one: ChangedRecord) -> tuple[Row, bool]:
-    row = records.find(world, kind, one.id, one.id_property)
+def _upsert_one(world: World, object_type: ObjectType, change: ChangedRecord) -> tuple[RecordRow, bool]:
+    row = records.find(world, object_type, change.id, change.id_property)
     if row is not None:
-        return records.update(world, kind, row, one.properties), False
-    if one.id_property in (None, "", "hs_object_id"):
-        raise RecordNotFound(f"No {kind.singular} with ID {one.id} exists", context={"ids": [one.id]})
-    assert one.id_property is not None, "the line above took it"
-    definitions.require(world, kind.name, one.id_property)
-    return records.create(world, kind, {one.id_property: one.id, **one.properties}), True
+        return records.update(world, object_type, row, change.properties), False
+    if change.id_property is None or change.id_property in ("", "hs_object_id"):
+        raise RecordNotFound(f"No {object_type.singular} with ID {change.id} exists", context={"ids": [change.id]})
+    definitions.require(world, object_type.name, change.id_property)
+    return records.create(world, object_type, {change.id_property: change.id, **change.properties}), True
 
 
-def _refuse_twins(inputs: Sequence[ChangedRecord]) -> None:
+def _refuse_duplicates(inputs: Sequence[ChangedRecord]) -> None:
     seen: set[tuple[str, str]] = set()
-    for one in inputs:
-        key = (one.id_property or "", one.id)
+    for change in inputs:
+        key = (change.id_property or "", change.id)
         if key in seen:
             raise InvalidRequest(
-                "Duplicate IDs found in batch input: [" + one.id + "]. IDs must be unique", context={"ids": [one.id]}
+                f"Duplicate IDs found in batch input: [{change.id}]. IDs must be unique", context={"ids": [change.id]}
             )
         seen.add(key)
 
 
-def _not_found(kind: Kind, ids: Sequence[str]) -> Mapping[str, Any]:
+def _not_found_errors(object_type: ObjectType, ids: Sequence[str]) -> list[Body]:
+    if not ids:
+        return []
     refusal = RecordNotFound(
-        f"Could not get some {kind.singular.upper()} objects, they may be deleted or not exist. "
+        f"Could not get some {object_type.singular.upper()} objects, they may be deleted or not exist. "
         "Check that ids are valid."
     )
-    return standard_error(refusal, {"ids": list(ids)})
+    return [standard_error(refusal, {"ids": list(ids)})]
 
 
-def _traced(shown: Shown, trace_id: str | None) -> Shown:
-    return shown if trace_id is None else {**shown, "objectWriteTraceId": trace_id}
+def _with_trace(body: Body, trace_id: str | None) -> Body:
+    return body if trace_id is None else {**body, "objectWriteTraceId": trace_id}

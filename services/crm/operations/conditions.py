@@ -1,4 +1,8 @@
-"""Filters as SQL over `objects o`. Values are always bound; only shapes and our own names become text."""
+"""Filters as SQL over `objects o`. Values are always bound; only operators and our own names become text.
+
+Searches are put together from whatever the request asks for, so this module and its users write SQL text; everything
+that is known at import is a Core `Statement`.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,17 +12,18 @@ from typing import Any
 import orjson
 
 from services.crm.errors import InvalidRequest
-from services.crm.indexing import fold, number
-from services.crm.kinds import Kind
-from services.crm.operations import computed, definitions, object_types
+from services.crm.object_types import ObjectType
+from services.crm.operations import definitions, object_types
+from services.crm.operations.calculated_properties import Expression, find_expression
 from services.crm.operations.definitions import Definition
-from services.crm.operations.records import number as record_number
+from services.crm.operations.records import parse_record_id
+from services.crm.rows import ObjectTypeName, Operator
+from services.crm.search_index import fold, parse_number
 from services.kernel.world import World
 
-COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_NEGATIVE = {"NEQ": "EQ", "NOT_IN": "IN", "NOT_CONTAINS_TOKEN": "CONTAINS_TOKEN"}
+_COMPARISONS: dict[str, str] = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _TOKEN = re.compile(r"\**[^\W_]+(?:\*+[^\W_]+)*\**")
-_NOTHING = "\x00"
+_MATCHES_NOTHING = "\x00"
 _EXACT = "coalesce(exact, folded)"
 
 
@@ -41,9 +46,9 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One test of a record `o`, and cheaper forms of it where the index of values alone can tell.
+    """One test of a record `o`, and cheaper forms of it where the index of values alone can answer.
 
-    `rows` selects the ids that meet it; `probe` looks one record up, for walks that stop early.
+    `rows` selects the ids that meet it; `probe` looks one record up, for scans that stop early.
     """
 
     sql: str
@@ -51,131 +56,147 @@ class Condition:
     probe: str | None = None
 
 
-def condition(world: World, kind: Kind, binder: Binder, name: str, operator: str, values: Sequence[str]) -> Condition:
-    """One filter; `values` has one entry, two for BETWEEN, any number for IN, none for HAS_PROPERTY."""
+def compile_condition(
+    world: World, object_type: ObjectType, binder: Binder, name: str, operator: Operator, values: Sequence[str]
+) -> Condition:
+    """Compiles one filter; `values` has one entry, two for BETWEEN, any number for IN, none for HAS_PROPERTY."""
     if name.startswith("associations."):
-        return Condition(_associated(world, kind, binder, name.removeprefix("associations."), operator, values))
-    found = computed.expression(kind, name)
-    if found is not None:
-        return Condition(_computed(binder, found, name, operator, values))
-    return _held(binder, kind.name, name, definitions.require(world, kind.name, name), operator, values)
+        target = name.removeprefix("associations.")
+        return Condition(_compile_association(world, object_type, binder, target, operator, values))
+    expression = find_expression(object_type, name)
+    if expression is not None:
+        return Condition(_compile_calculated(binder, expression, name, operator, values))
+    definition = definitions.require(world, object_type.name, name)
+    return _compile_stored(binder, object_type.name, name, definition, operator, values)
 
 
-def _held(
-    binder: Binder, kind: str, name: str, definition: Definition, operator: str, values: Sequence[str]
+def _compile_stored(
+    binder: Binder,
+    type_name: ObjectTypeName,
+    name: str,
+    definition: Definition,
+    operator: Operator,
+    values: Sequence[str],
 ) -> Condition:
     rows = (
         "SELECT object_id AS id FROM property_values "  # noqa: S608 - bound
-        f"WHERE kind = {binder.bind(kind)} AND name = {binder.bind(name)}"
+        f"WHERE kind = {binder.bind(type_name)} AND name = {binder.bind(name)}"
     )
     if operator == "NOT_HAS_PROPERTY":
         return Condition(f"o.id NOT IN ({rows})")
     if operator != "HAS_PROPERTY":
-        rows += f" AND {_test(binder, definition, name, operator, values)}"
+        rows += f" AND {_compile_test(binder, definition, name, operator, values)}"
     is_lookup = operator == "EQ" and not definition.is_numeric and not definition.is_multiple
     return Condition(f"o.id IN ({rows})", rows, f"EXISTS ({rows} AND object_id = o.id)" if is_lookup else None)
 
 
-def _test(binder: Binder, definition: Definition, name: str, operator: str, values: Sequence[str]) -> str:
-    """A test of one row of property_values. A record without the value meets no test, negative ones included."""
-    if operator in _NEGATIVE and operator != "NEQ":
-        return f"NOT ({_test(binder, definition, name, _NEGATIVE[operator], values)})"
-    if operator == "CONTAINS_TOKEN":
-        return _tokens(binder, values[0])
+def _compile_test(binder: Binder, definition: Definition, name: str, operator: Operator, values: Sequence[str]) -> str:
+    """Tests one row of property_values. A record without the value meets no test, negative ones included."""
+    match operator:
+        case "NOT_IN":
+            return f"NOT ({_compile_test(binder, definition, name, 'IN', values)})"
+        case "NOT_CONTAINS_TOKEN":
+            return f"NOT ({_compile_tokens(binder, values[0])})"
+        case "CONTAINS_TOKEN":
+            return _compile_tokens(binder, values[0])
     if definition.is_multiple and operator in ("EQ", "NEQ", "IN"):
-        return _any_choice(binder, operator, values)
+        return _compile_choices(binder, operator, values)
     if definition.is_numeric:
-        return _numeric(binder, name, operator, values)
-    return _textual(binder, definition, operator, values)
+        return _compile_number(binder, name, operator, values)
+    return _compile_text(binder, definition, operator, values)
 
 
-def _numeric(binder: Binder, name: str, operator: str, values: Sequence[str]) -> str:
-    asked = [_number(name, value) for value in values]
+def _compile_number(binder: Binder, name: str, operator: Operator, values: Sequence[str]) -> str:
+    numbers = [_require_number(name, value) for value in values]
     if operator == "BETWEEN":
-        return f"number BETWEEN {binder.bind(asked[0])} AND {binder.bind(asked[1])}"
+        return f"number BETWEEN {binder.bind(numbers[0])} AND {binder.bind(numbers[1])}"
     if operator == "IN":
-        return f"number IN {binder.bind_all(asked)}"
-    return f"number {COMPARISONS[operator]} {binder.bind(asked[0])}"
+        return f"number IN {binder.bind_all(numbers)}"
+    return f"number {_COMPARISONS[operator]} {binder.bind(numbers[0])}"
 
 
-def _textual(binder: Binder, definition: Definition, operator: str, values: Sequence[str]) -> str:
+def _compile_text(binder: Binder, definition: Definition, operator: Operator, values: Sequence[str]) -> str:
     if operator == "IN" and definition.is_exact:
-        return f"{_EXACT} IN {binder.bind_all(values)} AND folded IN {binder.bind_all([fold(one) for one in values])}"
+        folded = [fold(value) for value in values]
+        return f"{_EXACT} IN {binder.bind_all(values)} AND folded IN {binder.bind_all(folded)}"
     if operator == "IN":
         # Production wants lower case here and finds nothing otherwise.
         return f"folded IN {binder.bind_all([value for value in values if value == fold(value)])}"
     if operator == "BETWEEN":
         return f"folded BETWEEN {binder.bind(fold(values[0]))} AND {binder.bind(fold(values[1]))}"
-    folded = f"folded {COMPARISONS[operator]} {binder.bind(fold(values[0]))}"
+    comparison = f"folded {_COMPARISONS[operator]} {binder.bind(fold(values[0]))}"
     if definition.is_exact and operator == "EQ":
-        return f"{folded} AND {_EXACT} = {binder.bind(values[0])}"
+        return f"{comparison} AND {_EXACT} = {binder.bind(values[0])}"
     if definition.is_exact and operator == "NEQ":
         return f"{_EXACT} <> {binder.bind(values[0])}"
-    return folded
+    return comparison
 
 
-def _any_choice(binder: Binder, operator: str, values: Sequence[str]) -> str:
+def _compile_choices(binder: Binder, operator: Operator, values: Sequence[str]) -> str:
     chosen = " OR ".join(f"instr(';' || {_EXACT} || ';', {binder.bind(f';{value};')})" for value in values) or "0"
     return f"NOT ({chosen})" if operator == "NEQ" else f"({chosen})"
 
 
-def _tokens(binder: Binder, value: str) -> str:
-    """Whole tokens in this order; `*` at an edge of a token stands for any letters.
+def _compile_tokens(binder: Binder, value: str) -> str:
+    """Compares whole tokens in this order; `*` at an edge of a token stands for any letters.
 
-    The first look, at the letters alone, spares most values from being copied for the second.
+    The first comparison, of the letters alone, spares most values from being copied for the second.
     """
-    pattern, words = _pattern(value), "coalesce(words, folded)"
+    pattern, words = _token_pattern(value), "coalesce(words, folded)"
     letters = binder.bind(f"*{pattern.strip('* ')}*")
     return f"({words} GLOB {letters} AND ' ' || {words} || ' ' GLOB {binder.bind(pattern)})"
 
 
-def _pattern(value: str) -> str:
-    """`*@corvane.eu` asks for the tokens corvane and eu; `corv*` for a token that begins so."""
-    tokens = [found for found in _TOKEN.findall(value.casefold()) if found.strip("*")]
+def _token_pattern(value: str) -> str:
+    """`*@corvane.eu` stands for the tokens corvane and eu; `corv*` for a token that begins so."""
+    tokens = [token for token in _TOKEN.findall(value.casefold()) if token.strip("*")]
     if not tokens:
-        return "*" if "*" in value else _NOTHING
-    inner = " ".join(tokens)
+        return "*" if "*" in value else _MATCHES_NOTHING
     before = "*" if tokens[0].startswith("*") else "* "
     after = "*" if tokens[-1].endswith("*") else " *"
-    return before + inner.strip("*") + after
+    return before + " ".join(tokens).strip("*") + after
 
 
-def _computed(binder: Binder, found: tuple[str, str], name: str, operator: str, values: Sequence[str]) -> str:
-    sql, yields = found
+def _compile_calculated(
+    binder: Binder, expression: Expression, name: str, operator: Operator, values: Sequence[str]
+) -> str:
+    sql = expression.sql
     if operator == "HAS_PROPERTY":
         return f"{sql} IS NOT NULL"
     if operator == "NOT_HAS_PROPERTY":
         return f"{sql} IS NULL"
-    if "TOKEN" in operator:
+    if operator in ("CONTAINS_TOKEN", "NOT_CONTAINS_TOKEN"):
         raise InvalidRequest(f"Operator {operator} cannot be used with property {name}")
-    asked: list[Any] = [value if yields == "text" else _number(name, value) for value in values]
+    operands: list[Any] = [value if expression.type == "text" else _require_number(name, value) for value in values]
     if operator == "BETWEEN":
-        return f"{sql} BETWEEN {binder.bind(asked[0])} AND {binder.bind(asked[1])}"
+        return f"{sql} BETWEEN {binder.bind(operands[0])} AND {binder.bind(operands[1])}"
     if operator in ("IN", "NOT_IN"):
-        return f"{sql} {'IN' if operator == 'IN' else 'NOT IN'} {binder.bind_all(asked)}"
-    return f"{sql} {COMPARISONS[operator]} {binder.bind(asked[0])}"
+        return f"{sql} {'IN' if operator == 'IN' else 'NOT IN'} {binder.bind_all(operands)}"
+    return f"{sql} {_COMPARISONS[operator]} {binder.bind(operands[0])}"
 
 
-def _associated(world: World, kind: Kind, binder: Binder, other_name: str, operator: str, values: Sequence[str]) -> str:
-    other = object_types.resolve(world, other_name)
+def _compile_association(
+    world: World, object_type: ObjectType, binder: Binder, target_name: str, operator: Operator, values: Sequence[str]
+) -> str:
+    target = object_types.resolve(world, target_name)
     if operator in ("HAS_PROPERTY", "NOT_HAS_PROPERTY"):
-        some = f"EXISTS (SELECT 1 FROM associations WHERE from_id = o.id AND to_kind = {binder.bind(other.name)})"  # noqa: S608 - bound
-        return some if operator == "HAS_PROPERTY" else f"NOT {some}"
+        exists = f"EXISTS (SELECT 1 FROM associations WHERE from_id = o.id AND to_kind = {binder.bind(target.name)})"  # noqa: S608 - bound
+        return exists if operator == "HAS_PROPERTY" else f"NOT {exists}"
     if operator not in ("EQ", "IN", "NEQ", "NOT_IN"):
-        raise InvalidRequest(f"Operator {operator} cannot be used with associations.{other_name}")
-    ids = [found for value in values if (found := record_number(value)) is not None]
-    negative = "NOT " if operator in _NEGATIVE else ""
+        raise InvalidRequest(f"Operator {operator} cannot be used with associations.{target_name}")
+    ids = [record_id for value in values if (record_id := parse_record_id(value)) is not None]
+    negation = "NOT " if operator in ("NEQ", "NOT_IN") else ""
     return (
-        f"o.id {negative}IN (SELECT to_id FROM associations WHERE from_id IN {binder.bind_all(ids)} "  # noqa: S608 - bound
-        f"AND to_kind = {binder.bind(kind.name)} AND from_kind = {binder.bind(other.name)})"
+        f"o.id {negation}IN (SELECT to_id FROM associations WHERE from_id IN {binder.bind_all(ids)} "  # noqa: S608 - bound
+        f"AND to_kind = {binder.bind(object_type.name)} AND from_kind = {binder.bind(target.name)})"
     )
 
 
-def _number(name: str, value: str) -> float:
-    found = number(value.strip())
-    if found is None:
+def _require_number(name: str, value: str) -> float:
+    number = parse_number(value.strip())
+    if number is None:
         raise InvalidRequest(
             f"There was a problem with the request. {value!r} is not a valid value for property {name}",
             context={"propertyName": [name]},
         )
-    return found
+    return number

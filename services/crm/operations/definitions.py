@@ -8,7 +8,8 @@ import orjson
 
 from services.crm import defaults
 from services.crm.errors import InvalidRequest
-from services.crm.tables import property_definitions, qualified
+from services.crm.rows import ObjectTypeName, PropertyDocument, PropertyType
+from services.crm.tables import property_key
 from services.kernel.world import World
 
 _BY_ID = (
@@ -18,9 +19,9 @@ _BY_ID = (
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a property may hold."""
+    """The values that a property takes."""
 
-    type: str
+    type: PropertyType
     field_type: str
     options: tuple[str, ...]
     labels: tuple[str, ...]
@@ -43,46 +44,45 @@ class Definition:
         return self.type in ("number", "date", "datetime")
 
 
-def lookup(world: World, kind: str, names: Iterable[str]) -> dict[str, Definition]:
-    """The live definitions among these names; where a world says nothing of a property, the shipped one holds."""
-    wanted = [qualified(kind, name) for name in names]
-    rows = world.rows(_BY_ID, {"ids": orjson.dumps(wanted).decode()})
-    known = {name: _parsed(text) for name, text, archived_at in rows if archived_at is None}
-    if len(rows) < len(wanted):
-        told = {qualified(kind, name) for name, _, _ in rows}
-        shipped = _shipped()
-        silent = [key for key in wanted if key not in told and key in shipped]
-        known |= {key.removeprefix(f"{kind}."): shipped[key] for key in silent}
-    return known
+def lookup(world: World, type_name: ObjectTypeName, names: Iterable[str]) -> dict[str, Definition]:
+    """Returns the live definitions among these names; a default one holds where the world has no row for it."""
+    keys = [property_key(type_name, name) for name in names]
+    rows = world.rows(_BY_ID, {"ids": orjson.dumps(keys).decode()})
+    definitions = {name: _parse(text) for name, text, archived_at in rows if archived_at is None}
+    if len(rows) < len(keys):
+        present = {property_key(type_name, name) for name, _, _ in rows}
+        defaults_by_key = _default_definitions()
+        missing = [key for key in keys if key not in present and key in defaults_by_key]
+        definitions |= {key.removeprefix(f"{type_name}."): defaults_by_key[key] for key in missing}
+    return definitions
 
 
-def require(world: World, kind: str, name: str) -> Definition:
-    found = lookup(world, kind, (name,)).get(name)
-    if found is None:
+def require(world: World, type_name: ObjectTypeName, name: str) -> Definition:
+    definition = lookup(world, type_name, (name,)).get(name)
+    if definition is None:
         raise InvalidRequest(
             f"There was a problem with the request. Property '{name}' does not exist.",
             context={"propertyName": [name]},
         )
-    return found
+    return definition
 
 
 # Templates share their definitions: a few hundred texts serve every episode of a process.
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> Definition:
-    told = orjson.loads(text)
+def _parse(text: str) -> Definition:
+    document: PropertyDocument = orjson.loads(text)
     return Definition(
-        type=told["type"],
-        field_type=told["fieldType"],
-        options=tuple(one["value"] for one in told["options"]),
-        labels=tuple(one["label"] for one in told["options"]),
-        is_unique=told["hasUniqueValue"],
-        is_external=told["externalOptions"],
-        is_read_only=told["readOnlyValue"],
-        is_calculated=told["calculated"],
+        type=document["type"],
+        field_type=document["fieldType"],
+        options=tuple(option["value"] for option in document["options"]),
+        labels=tuple(option["label"] for option in document["options"]),
+        is_unique=document["hasUniqueValue"],
+        is_external=document["externalOptions"],
+        is_read_only=document["readOnlyValue"],
+        is_calculated=document["calculated"],
     )
 
 
 @cache
-def _shipped() -> dict[str, Definition]:
-    rows = next(rows for table, rows in defaults.rows(0) if table is property_definitions)
-    return {row["id"]: _parsed(orjson.dumps(row["definition"]).decode()) for row in rows}
+def _default_definitions() -> dict[str, Definition]:
+    return {row["id"]: _parse(orjson.dumps(row["definition"]).decode()) for row in defaults.property_rows(0)}

@@ -1,50 +1,45 @@
-"""What a property was before: read from the episode's changes, and from the template for what came first."""
+"""Past values of properties: read from the episode's changes, and from the template for the value before them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from services.crm.kinds import Kind
+from services.crm.object_types import ObjectType
+from services.crm.rows import Body, RecordRow
 from services.crm.tables import objects
-from services.kernel.changes import AGENTS_JOB, Change
+from services.kernel.changes import AGENT, AGENTS_JOB, SYSTEM, TIME, Change
 from services.kernel.clock import iso
 from services.kernel.statements import Row
 from services.kernel.world import World
 
-_SOURCES: dict[str, dict[str, Any]] = {
-    "agent": {"sourceType": "INTEGRATION", "sourceId": "4180316"},
-    "time": {"sourceType": "IMPORT", "sourceId": "IMPORT"},
+_SOURCES: dict[str, Body] = {
+    AGENT: {"sourceType": "INTEGRATION", "sourceId": "4180316"},
+    TIME: {"sourceType": "IMPORT", "sourceId": "IMPORT"},
     AGENTS_JOB: {"sourceType": "IMPORT", "sourceId": "IMPORT"},
-    "house": {"sourceType": "CRM_UI", "sourceId": "userId:59201174", "updatedByUserId": 59201174},
+    SYSTEM: {"sourceType": "CRM_UI", "sourceId": "userId:59201174", "updatedByUserId": 59201174},
 }
 
 
-def of(world: World, kind: Kind, row: Row, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Newest first, as the vendor lists it."""
-    written = world.history(objects, row["id"])
-    told = {name: list(_versions(name, row, written)) for name in names}
-    told |= {
-        name: [_system(name, kind, row)] for name in names if name in (kind.created, kind.modified, "hs_object_id")
+def read_history(world: World, object_type: ObjectType, row: RecordRow, names: Sequence[str]) -> dict[str, list[Body]]:
+    """Returns the versions of each property, the newest first, as the vendor lists them."""
+    changes = world.history(objects, row["id"])
+    system_values = {
+        object_type.created_property: _version(iso(row["created_at"]), row["created_at"], SYSTEM),
+        object_type.modified_property: _version(iso(row["updated_at"]), row["updated_at"], SYSTEM),
+        "hs_object_id": _version(str(row["id"]), row["created_at"], SYSTEM),
     }
-    return {name: versions for name, versions in told.items() if versions}
+    versions = {
+        name: [system_values[name]] if name in system_values else list(_versions(name, row, changes)) for name in names
+    }
+    return {name: listed for name, listed in versions.items() if listed}
 
 
-def _versions(name: str, row: Row, written: Sequence[Change]) -> Iterable[dict[str, Any]]:
-    for change in reversed(written):
+def _versions(name: str, row: RecordRow, changes: Sequence[Change]) -> Iterable[Body]:
+    for change in reversed(changes):
         before, after = _value(change.before, name), _value(change.after, name)
         if before != after:
             yield _version(after or "", change.at, change.actor)
-    first = _value(written[0].before, name) if written else row["properties"].get(name)
+    first = _value(changes[0].before, name) if changes else row["properties"].get(name)
     if first is not None:
-        yield _version(first, row["created_at"], "house")
-
-
-def _system(name: str, kind: Kind, row: Row) -> dict[str, Any]:
-    values = {
-        kind.created: iso(row["created_at"]),
-        kind.modified: iso(row["updated_at"]),
-        "hs_object_id": str(row["id"]),
-    }
-    return _version(values[name], row["updated_at"] if name == kind.modified else row["created_at"], "house")
+        yield _version(first, row["created_at"], SYSTEM)
 
 
 def _value(image: Row | None, name: str) -> str | None:
@@ -52,5 +47,5 @@ def _value(image: Row | None, name: str) -> str | None:
     return value
 
 
-def _version(value: str, at: int, actor: str) -> dict[str, Any]:
-    return {"value": value, "timestamp": iso(at), **_SOURCES.get(actor, _SOURCES["house"])}
+def _version(value: str, time: int, actor: str) -> Body:
+    return {"value": value, "timestamp": iso(time), **_SOURCES.get(actor, _SOURCES[SYSTEM])}

@@ -1,21 +1,23 @@
-"""Filter branches of dynamic lists, as SQL over `objects o`."""
+"""Filter branches of lists, as SQL over `objects o`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from services.crm.errors import InvalidRequest
-from services.crm.indexing import fold
-from services.crm.kinds import Kind
-from services.crm.operations import computed, definitions, object_types
-from services.crm.operations.conditions import Binder
-from services.crm.operations.conditions import condition as full_condition
-from services.kernel.clock import milliseconds
+from services.crm.object_types import ObjectType
+from services.crm.operations import definitions, object_types
+from services.crm.operations.calculated_properties import find_expression
+from services.crm.operations.conditions import Binder, compile_condition
+from services.crm.rows import FilterBranch, ListFilter, Operator
+from services.crm.search_index import fold
+from services.kernel.clock import to_milliseconds
 from services.kernel.world import World
 
-Branch = Mapping[str, Any]
-_DEEPEST = 10
-_NUMBERS = {
+# An operation as the request wrote it; nothing about it has been checked.
+Operation = Mapping[str, object]
+_MAX_DEPTH = 10
+_JOINS = {"OR": " OR ", "AND": " AND ", "NOT_ALL": " AND ", "NOT_ANY": " OR "}
+_NUMBER_OPERATORS: dict[str, Operator] = {
     "IS_EQUAL_TO": "EQ",
     "IS_NOT_EQUAL_TO": "NEQ",
     "IS_GREATER_THAN": "GT",
@@ -23,185 +25,203 @@ _NUMBERS = {
     "IS_LESS_THAN": "LT",
     "IS_LESS_THAN_OR_EQUAL_TO": "LTE",
 }
-_TEXTS = {"IS_EQUAL_TO": "EQ", "IS_NOT_EQUAL_TO": "NEQ", "IS_BETWEEN": "BETWEEN"}
-_PARTS = {"CONTAINS": "*{}*", "DOES_NOT_CONTAIN": "*{}*", "STARTS_WITH": "{}*", "ENDS_WITH": "*{}"}
-_CHOICES = {"IS_ANY_OF": "IN", "IS_NONE_OF": "NOT_IN", "IS_EQUAL_TO": "IN", "IS_NOT_EQUAL_TO": "NOT_IN"}
-_TIMES = {"IS_BEFORE": "LT", "IS_AFTER": "GT", "IS_EQUAL_TO": "EQ"}
-
-
-def condition(world: World, kind: Kind, binder: Binder, name: str, operator: str, values: Sequence[str]) -> str:
-    return full_condition(world, kind, binder, name, operator, values).sql
-
-
-def matches(world: World, kind: Kind, binder: Binder, branch: Branch, depth: int = 0) -> str:
-    """What a record must meet to belong; `o` is the record."""
-    if depth > _DEEPEST:
-        raise InvalidRequest(f"Filter branches may be nested {_DEEPEST} deep")
-    if branch["filterBranchType"] == "ASSOCIATION":
-        return _associated(world, kind, binder, branch, depth)
-    joined = {"OR": " OR ", "AND": " AND ", "NOT_ALL": " AND ", "NOT_ANY": " OR "}.get(branch["filterBranchType"])
-    if joined is None:
-        raise InvalidRequest(f"Filter branch type {branch['filterBranchType']} is not supported")
-    parts = [_filter(world, kind, binder, one) for one in branch.get("filters") or ()]
-    parts += [matches(world, kind, binder, one, depth + 1) for one in branch.get("filterBranches") or ()]
-    text = "(" + joined.join(parts or ["1"]) + ")"
-    return f"NOT {text}" if branch["filterBranchType"].startswith("NOT_") else text
-
-
-def _associated(world: World, kind: Kind, binder: Binder, branch: Branch, depth: int) -> str:
-    """Some record of the other type, tied to this one, meets the branch."""
-    if not isinstance(branch.get("objectTypeId"), str):
-        raise InvalidRequest("An ASSOCIATION branch needs an objectTypeId")
-    other = object_types.resolve(world, branch["objectTypeId"])
-    inner = matches(world, other, binder, {**branch, "filterBranchType": "AND"}, depth + 1)
-    others = (
-        f"SELECT o.id FROM objects o WHERE o.kind = {binder.bind(other.name)} "  # noqa: S608 - bound
-        f"AND o.archived_at IS NULL AND {inner}"
-    )
-    typed = ""
-    if branch.get("associationTypeId"):
-        typed = f" AND type_id = {binder.bind(branch['associationTypeId'])}"
-    return (
-        f"o.id IN (SELECT from_id FROM associations WHERE from_kind = {binder.bind(kind.name)} "  # noqa: S608 - bound
-        f"AND to_id IN ({others}){typed})"
-    )
-
-
-def _filter(world: World, kind: Kind, binder: Binder, given: Branch) -> str:
-    if given["filterType"] == "IN_LIST":
-        return _in_list(binder, given)
-    if given["filterType"] != "PROPERTY":
-        raise InvalidRequest(f"Filter type {given['filterType']} is not supported")
-    name, operation = given.get("property"), given.get("operation")
-    if not isinstance(name, str) or not isinstance(operation, Mapping):
-        raise InvalidRequest("A PROPERTY filter needs a property and an operation")
-    operator, told = str(operation.get("operator")), str(operation.get("operationType"))
-    if told == "ALL_PROPERTY":
-        return _known(world, kind, binder, name, operator)
-    build = _BUILDERS.get(told)
-    if build is None:
-        raise InvalidRequest(f"Operation type {told} is not supported")
-    test = build(world, kind, binder, name, operation)
-    if operation.get("includeObjectsWithNoValueSet") is True:
-        return f"({test} OR {_known(world, kind, binder, name, 'IS_UNKNOWN')})"
-    return test
-
-
-def _known(world: World, kind: Kind, binder: Binder, name: str, operator: str) -> str:
-    asked = {"IS_KNOWN": "HAS_PROPERTY", "IS_UNKNOWN": "NOT_HAS_PROPERTY", "IS_NOT_BLANK": "HAS_PROPERTY",
-             "IS_BLANK": "NOT_HAS_PROPERTY"}  # fmt: skip
-    return condition(world, kind, binder, name, _taken(asked, operator), ())
-
-
-def _in_list(binder: Binder, given: Branch) -> str:
-    operator, list_id = given.get("operator", "IN_LIST"), str(given.get("listId", ""))
-    if not list_id.isdecimal() or len(list_id) > 15:
-        raise InvalidRequest("An IN_LIST filter needs a listId")
-    negative = "NOT " if operator == "NOT_IN_LIST" else ""
-    return f"o.id {negative}IN (SELECT record_id FROM list_memberships WHERE list_id = {binder.bind(int(list_id))})"  # noqa: S608 - bound
-
-
-def _number(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    return condition(world, kind, binder, name, _taken(_NUMBERS, operation.get("operator")), [_value(operation)])
-
-
-def _number_range(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    bounds = [_value(operation, "lowerBound"), _value(operation, "upperBound")]
-    test = condition(world, kind, binder, name, "BETWEEN", bounds)
-    return f"NOT ({test})" if operation.get("operator") == "IS_NOT_BETWEEN" else test
-
-
-def _text(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    """MULTISTRING gives several values, of which one is enough; the negative ones want none of them."""
-    operator = str(operation.get("operator"))
-    values = _several(operation)
-    negative = operator.startswith(("IS_NOT", "DOES_NOT"))
-    if operator in _PARTS:
-        tests = [_part(world, kind, binder, name, _PARTS[operator].format(_literal(value))) for value in values]
-    else:
-        _taken(_TEXTS, operator)
-        tests = [condition(world, kind, binder, name, "EQ", [value]) for value in values]
-    some = "(" + " OR ".join(tests or ["0"]) + ")"
-    return f"NOT {some}" if negative else some
-
-
-def _part(world: World, kind: Kind, binder: Binder, name: str, pattern: str) -> str:
-    if computed.expression(kind, name) is not None:
-        raise InvalidRequest(f"Property {name} cannot be compared with a text")
-    definitions.require(world, kind.name, name)
-    return (
-        f"o.id IN (SELECT object_id FROM property_values WHERE kind = {binder.bind(kind.name)} "  # noqa: S608 - bound
-        f"AND name = {binder.bind(name)} AND folded GLOB {binder.bind(pattern)})"
-    )
-
-
-def _literal(value: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in fold(value))
-
-
-def _choice(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    values = _several(operation)
-    operator = _taken(_CHOICES, operation.get("operator"))
-    test = condition(world, kind, binder, name, "IN", values or [""])
-    return test if operator == "IN" else f"NOT ({test})"
-
-
-def _flag(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    value = str(operation.get("value")).lower()
-    test = condition(world, kind, binder, name, "EQ", [value])
-    return f"NOT ({test})" if operation.get("operator") == "IS_NOT_EQUAL_TO" else test
-
-
-def _time(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    at = str(_moment(operation.get("timePoint")))
-    return condition(world, kind, binder, name, _taken(_TIMES, operation.get("operator")), [at])
-
-
-def _time_range(world: World, kind: Kind, binder: Binder, name: str, operation: Branch) -> str:
-    bounds = [str(_moment(operation.get(end))) for end in ("lowerBoundTimePoint", "upperBoundTimePoint")]
-    test = condition(world, kind, binder, name, "BETWEEN", bounds)
-    return f"NOT ({test})" if operation.get("operator") == "IS_NOT_BETWEEN" else test
-
-
-_BUILDERS: dict[str, Callable[[World, Kind, Binder, str, Branch], str]] = {
-    "NUMBER": _number,
-    "NUMBER_RANGED": _number_range,
-    "STRING": _text,
-    "MULTISTRING": _text,
-    "ENUMERATION": _choice,
-    "BOOL": _flag,
-    "TIME_POINT": _time,
-    "TIME_RANGED": _time_range,
+_TEXT_OPERATORS: dict[str, Operator] = {"IS_EQUAL_TO": "EQ", "IS_NOT_EQUAL_TO": "NEQ", "IS_BETWEEN": "BETWEEN"}
+_TEXT_PATTERNS = {"CONTAINS": "*{}*", "DOES_NOT_CONTAIN": "*{}*", "STARTS_WITH": "{}*", "ENDS_WITH": "*{}"}
+_CHOICE_OPERATORS: dict[str, Operator] = {
+    "IS_ANY_OF": "IN",
+    "IS_NONE_OF": "NOT_IN",
+    "IS_EQUAL_TO": "IN",
+    "IS_NOT_EQUAL_TO": "NOT_IN",
+}
+_TIME_OPERATORS: dict[str, Operator] = {"IS_BEFORE": "LT", "IS_AFTER": "GT", "IS_EQUAL_TO": "EQ"}
+_PRESENCE_OPERATORS: dict[str, Operator] = {
+    "IS_KNOWN": "HAS_PROPERTY",
+    "IS_UNKNOWN": "NOT_HAS_PROPERTY",
+    "IS_NOT_BLANK": "HAS_PROPERTY",
+    "IS_BLANK": "NOT_HAS_PROPERTY",
 }
 
 
-def _moment(point: Any) -> int:
+def compile_branch(world: World, object_type: ObjectType, binder: Binder, branch: FilterBranch, depth: int = 0) -> str:
+    """Compiles the condition that a record `o` meets if it belongs to the list."""
+    if depth > _MAX_DEPTH:
+        raise InvalidRequest(f"Filter branches may be nested {_MAX_DEPTH} deep")
+    branch_type = branch["filterBranchType"]
+    if branch_type == "ASSOCIATION":
+        return _compile_association(world, object_type, binder, branch, depth)
+    if branch_type not in _JOINS:
+        raise InvalidRequest(f"Filter branch type {branch_type} is not supported")
+    parts = [_compile_filter(world, object_type, binder, each) for each in branch.get("filters") or ()]
+    parts += [
+        compile_branch(world, object_type, binder, inner, depth + 1) for inner in branch.get("filterBranches") or ()
+    ]
+    text = "(" + _JOINS[branch_type].join(parts or ["1"]) + ")"
+    return f"NOT {text}" if branch_type.startswith("NOT_") else text
+
+
+def _compile_association(
+    world: World, object_type: ObjectType, binder: Binder, branch: FilterBranch, depth: int
+) -> str:
+    """Some record of the other type that is associated with this one meets the branch."""
+    target_name = branch.get("objectTypeId")
+    if not isinstance(target_name, str):
+        raise InvalidRequest("An ASSOCIATION branch needs an objectTypeId")
+    target = object_types.resolve(world, target_name)
+    inner = compile_branch(world, target, binder, branch | {"filterBranchType": "AND"}, depth + 1)
+    targets = (
+        f"SELECT o.id FROM objects o WHERE o.kind = {binder.bind(target.name)} "  # noqa: S608 - bound
+        f"AND o.archived_at IS NULL AND {inner}"
+    )
+    of_type = ""
+    if branch.get("associationTypeId"):
+        of_type = f" AND type_id = {binder.bind(branch['associationTypeId'])}"
+    return (
+        f"o.id IN (SELECT from_id FROM associations WHERE from_kind = {binder.bind(object_type.name)} "  # noqa: S608 - bound
+        f"AND to_id IN ({targets}){of_type})"
+    )
+
+
+def _compile_filter(world: World, object_type: ObjectType, binder: Binder, request: ListFilter) -> str:
+    if request["filterType"] == "IN_LIST":
+        return _compile_membership(binder, request)
+    if request["filterType"] != "PROPERTY":
+        raise InvalidRequest(f"Filter type {request['filterType']} is not supported")
+    name, operation = request.get("property"), request.get("operation")
+    if not isinstance(name, str) or not isinstance(operation, Mapping):
+        raise InvalidRequest("A PROPERTY filter needs a property and an operation")
+    compiler = _Compiler(world, object_type, binder, name)
+    operation_type = str(operation.get("operationType"))
+    if operation_type == "ALL_PROPERTY":
+        return compiler.compile_presence(str(operation.get("operator")))
+    compile_operation = _COMPILERS.get(operation_type)
+    if compile_operation is None:
+        raise InvalidRequest(f"Operation type {operation_type} is not supported")
+    test = compile_operation(compiler, operation)
+    if operation.get("includeObjectsWithNoValueSet") is True:
+        return f"({test} OR {compiler.compile_presence('IS_UNKNOWN')})"
+    return test
+
+
+def _compile_membership(binder: Binder, request: ListFilter) -> str:
+    operator, list_id = request.get("operator", "IN_LIST"), str(request.get("listId", ""))
+    if not list_id.isdecimal() or len(list_id) > 15:
+        raise InvalidRequest("An IN_LIST filter needs a listId")
+    negation = "NOT " if operator == "NOT_IN_LIST" else ""
+    return f"o.id {negation}IN (SELECT record_id FROM list_memberships WHERE list_id = {binder.bind(int(list_id))})"  # noqa: S608 - bound
+
+
+class _Compiler:
+    """Compiles the operations on one property."""
+
+    __slots__ = ("_binder", "_name", "_object_type", "_world")
+
+    def __init__(self, world: World, object_type: ObjectType, binder: Binder, name: str) -> None:
+        self._world = world
+        self._object_type = object_type
+        self._binder = binder
+        self._name = name
+
+    def compile_presence(self, operator: str) -> str:
+        return self._compile(_require_operator(_PRESENCE_OPERATORS, operator))
+
+    def compile_number(self, operation: Operation) -> str:
+        operator = _require_operator(_NUMBER_OPERATORS, operation.get("operator"))
+        return self._compile(operator, _require_value(operation, "value"))
+
+    def compile_number_range(self, operation: Operation) -> str:
+        bounds = (_require_value(operation, "lowerBound"), _require_value(operation, "upperBound"))
+        return _negate_if(operation, "IS_NOT_BETWEEN", self._compile("BETWEEN", *bounds))
+
+    def compile_text(self, operation: Operation) -> str:
+        """MULTISTRING has several values, of which one is enough; the negative operators want none of them."""
+        operator, values = str(operation.get("operator")), _require_values(operation)
+        if operator in _TEXT_PATTERNS:
+            pattern = _TEXT_PATTERNS[operator]
+            tests = [self._compile_pattern(pattern.format(_escape_glob(value))) for value in values]
+        else:
+            _require_operator(_TEXT_OPERATORS, operator)
+            tests = [self._compile("EQ", value) for value in values]
+        either = "(" + " OR ".join(tests or ["0"]) + ")"
+        return f"NOT {either}" if operator.startswith(("IS_NOT", "DOES_NOT")) else either
+
+    def compile_choice(self, operation: Operation) -> str:
+        values = _require_values(operation)
+        operator = _require_operator(_CHOICE_OPERATORS, operation.get("operator"))
+        test = self._compile("IN", *(values or [""]))
+        return test if operator == "IN" else f"NOT ({test})"
+
+    def compile_boolean(self, operation: Operation) -> str:
+        return _negate_if(operation, "IS_NOT_EQUAL_TO", self._compile("EQ", str(operation.get("value")).lower()))
+
+    def compile_time(self, operation: Operation) -> str:
+        time = str(_parse_time_point(operation.get("timePoint")))
+        return self._compile(_require_operator(_TIME_OPERATORS, operation.get("operator")), time)
+
+    def compile_time_range(self, operation: Operation) -> str:
+        bounds = [_parse_time_point(operation.get(key)) for key in ("lowerBoundTimePoint", "upperBoundTimePoint")]
+        return _negate_if(operation, "IS_NOT_BETWEEN", self._compile("BETWEEN", *map(str, bounds)))
+
+    def _compile(self, operator: Operator, *values: str) -> str:
+        return compile_condition(self._world, self._object_type, self._binder, self._name, operator, values).sql
+
+    def _compile_pattern(self, pattern: str) -> str:
+        if find_expression(self._object_type, self._name) is not None:
+            raise InvalidRequest(f"Property {self._name} cannot be compared with a text")
+        definitions.require(self._world, self._object_type.name, self._name)
+        bind = self._binder.bind
+        return (
+            f"o.id IN (SELECT object_id FROM property_values WHERE kind = {bind(self._object_type.name)} "  # noqa: S608 - bound
+            f"AND name = {bind(self._name)} AND folded GLOB {bind(pattern)})"
+        )
+
+
+_COMPILERS: dict[str, Callable[[_Compiler, Operation], str]] = {
+    "NUMBER": _Compiler.compile_number,
+    "NUMBER_RANGED": _Compiler.compile_number_range,
+    "STRING": _Compiler.compile_text,
+    "MULTISTRING": _Compiler.compile_text,
+    "ENUMERATION": _Compiler.compile_choice,
+    "BOOL": _Compiler.compile_boolean,
+    "TIME_POINT": _Compiler.compile_time,
+    "TIME_RANGED": _Compiler.compile_time_range,
+}
+
+
+def _negate_if(operation: Operation, operator: str, test: str) -> str:
+    return f"NOT ({test})" if operation.get("operator") == operator else test
+
+
+def _escape_glob(value: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in fold(value))
+
+
+def _parse_time_point(point: object) -> int:
     if not isinstance(point, Mapping):
         raise InvalidRequest("A time point is an object with year, month and day")
     try:
         hour, minute, second = (int(point.get(key) or 0) for key in ("hour", "minute", "second"))
         year, month, day = (int(point[key]) for key in ("year", "month", "day"))
-        at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        time = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidRequest("A time point is an object with year, month and day") from error
-    return milliseconds(at)
+    return to_milliseconds(time)
 
 
-def _value(operation: Branch, key: str = "value") -> str:
+def _require_value(operation: Operation, key: str) -> str:
     value = operation.get(key)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InvalidRequest(f"The operation needs a {key}")
     return str(value)
 
 
-def _several(operation: Branch) -> list[str]:
+def _require_values(operation: Operation) -> list[str]:
     values = operation["values"] if "values" in operation else [operation.get("value")]
-    if not isinstance(values, Sequence) or isinstance(values, str) or not all(isinstance(one, str) for one in values):
+    if not isinstance(values, Sequence) or isinstance(values, str) or not all(isinstance(each, str) for each in values):
         raise InvalidRequest("The operation needs values, each a text")
-    return [one for one in values if isinstance(one, str)]
+    return list(values)
 
 
-def _taken(known: Mapping[str, str], operator: Any) -> str:
-    if operator not in known:
-        raise InvalidRequest(f"Operator {operator} is not supported here; use one of {', '.join(known)}")
-    return known[operator]
+def _require_operator(operators: Mapping[str, Operator], name: object) -> Operator:
+    if not isinstance(name, str) or name not in operators:
+        raise InvalidRequest(f"Operator {name} is not supported here; use one of {', '.join(operators)}")
+    return operators[name]

@@ -1,47 +1,54 @@
-"""Lists of records: by hand (MANUAL), by filters (DYNAMIC), or by filters once (SNAPSHOT)."""
+"""Lists of records: by hand (MANUAL), by filters (DYNAMIC), or by filters that are evaluated once (SNAPSHOT)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from services.crm.errors import AlreadyExists, InvalidRequest, RecordNotFound
-from services.crm.kinds import Kind
+from services.crm.object_types import ObjectType
 from services.crm.operations import list_filters, object_types
 from services.crm.operations.conditions import Binder
-from services.crm.operations.records import number
+from services.crm.operations.records import parse_id, parse_record_id
+from services.crm.rows import Body, FilterBranch, ListId, ListRow, MembershipRow, ObjectTypeName, RecordId
 from services.crm.tables import list_memberships, lists, membership_id, objects, tables
 from services.kernel.clock import iso
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Statement
 from services.kernel.world import World
 
-_ALL = Statement(sa.select(lists).order_by(lists.c.id))
+_ALL = Statement(sa.select(lists).order_by(lists.c.id), ListRow)
 _MEMBERS = (
     "SELECT m.record_id, m.added_at FROM list_memberships m JOIN objects o ON o.id = m.record_id "
     "WHERE m.list_id = :list_id AND o.archived_at IS NULL ORDER BY m.record_id"
 )
 _LISTS_OF = "SELECT list_id, added_at FROM list_memberships WHERE record_id = ? ORDER BY list_id"
 _AUTHOR = "59201174"
-MOST_AT_ONCE = 1000
 
 
-def create(world: World, given: Mapping[str, Any]) -> Row:
-    kind = object_types.resolve(world, given["objectTypeId"])
-    processing, branch = given["processingType"], given.get("filterBranch")
-    if (branch is None) != (processing == "MANUAL"):
+class Member(NamedTuple):
+    """A record on a list, and since when it has been there."""
+
+    record_id: RecordId
+    added_at: int
+
+
+def create(world: World, request: Body) -> ListRow:
+    object_type = object_types.resolve(world, request["objectTypeId"])
+    processing_type, branch = request["processingType"], request.get("filterBranch")
+    if (branch is None) != (processing_type == "MANUAL"):
         raise InvalidRequest(
             "MANUAL lists take no filterBranch, DYNAMIC and SNAPSHOT lists need one",
             sub_category="ListError.INVALID_FILTER_BRANCH",
         )
-    _refuse_name(world, kind, given["name"], None)
+    _refuse_taken_name(world, object_type.name, request["name"], None)
     if branch is not None:
-        _check(world, kind, branch)
+        _require_valid(world, object_type, branch)
     now = world.clock.now_ms()
-    row: Row = {
-        "id": world.ids.next("list"),
-        "name": given["name"],
-        "kind": kind.name,
-        "processing_type": processing,
+    row: ListRow = {
+        "id": ListId(world.ids.next("list")),
+        "name": request["name"],
+        "kind": object_type.name,
+        "processing_type": processing_type,
         "filter_branch": branch,
         "version": 1,
         "created_at": now,
@@ -50,130 +57,145 @@ def create(world: World, given: Mapping[str, Any]) -> Row:
         "deleted_at": None,
     }
     world.save(lists, row, "list.created")
-    if processing == "SNAPSHOT":
-        _enrol(world, row, [record_id for record_id, _ in _found(world, kind, row)])
+    if branch is not None and processing_type == "SNAPSHOT":
+        _add_members(world, row, [member.record_id for member in _evaluate(world, object_type, row, branch)])
     return row
 
 
-def read(world: World, list_id: str) -> Row:
-    key = number(list_id)
-    row = None if key is None else world.get(lists, key)
+def read(world: World, list_id: str) -> ListRow:
+    row = _find(world, list_id)
     if row is None or row["deleted_at"] is not None:
-        raise RecordNotFound(f"List does not exist with ID {list_id}.", sub_category="ListError.LIST_NOT_FOUND")
+        raise _not_found(f"ID {list_id}")
     return row
 
 
-def by_ids(world: World, list_ids: Sequence[str]) -> list[Row]:
-    keys = dict.fromkeys(key for one in list_ids if (key := number(one)) is not None)
-    rows = [world.get(lists, key) for key in keys]
-    return [row for row in rows if row is not None and row["deleted_at"] is None]
+def find_by_ids(world: World, list_ids: Sequence[str]) -> list[ListRow]:
+    rows = [_find(world, list_id) for list_id in dict.fromkeys(list_ids)]
+    live = {row["id"]: row for row in rows if row is not None and row["deleted_at"] is None}
+    return list(live.values())
 
 
-def by_name(world: World, object_type: str, name: str) -> Row:
-    kind = object_types.resolve(world, object_type)
-    for row in _live(world):
-        if row["kind"] == kind.name and row["name"] == name:
+def find_by_name(world: World, object_type_name: str, name: str) -> ListRow:
+    object_type = object_types.resolve(world, object_type_name)
+    for row in _list_live(world):
+        if row["kind"] == object_type.name and row["name"] == name:
             return row
-    raise RecordNotFound(f"List does not exist with name {name}.", sub_category="ListError.LIST_NOT_FOUND")
+    raise _not_found(f"name {name}")
 
 
-def find(
-    world: World, query: str, ids: Sequence[str] | None, processing: Sequence[str] | None, object_type: str | None
-) -> list[Row]:
-    kind = None if object_type is None else object_types.resolve(world, object_type)
-    wanted = None if ids is None else {number(one) for one in ids}
+def search(
+    world: World,
+    query: str,
+    list_ids: Sequence[str] | None,
+    processing_types: Sequence[str] | None,
+    object_type_name: str | None,
+) -> list[ListRow]:
+    object_type = None if object_type_name is None else object_types.resolve(world, object_type_name)
+    wanted_ids = None if list_ids is None else {parse_id(list_id) for list_id in list_ids}
     return [
         row
-        for row in _live(world)
+        for row in _list_live(world)
         if query.lower() in row["name"].lower()
-        and (wanted is None or row["id"] in wanted)
-        and (not processing or row["processing_type"] in processing)
-        and (kind is None or row["kind"] == kind.name)
+        and (wanted_ids is None or row["id"] in wanted_ids)
+        and (not processing_types or row["processing_type"] in processing_types)
+        and (object_type is None or row["kind"] == object_type.name)
     ]
 
 
-def rename(world: World, row: Row, name: str) -> Row:
-    _refuse_name(world, object_types.resolve(world, row["kind"]), name, row["id"])
-    return _save(world, {**row, "name": name}, "list.renamed")
+def rename(world: World, row: ListRow, name: str) -> ListRow:
+    _refuse_taken_name(world, row["kind"], name, row["id"])
+    return _save(world, row | {"name": name}, "list.renamed")
 
 
-def refilter(world: World, row: Row, branch: Mapping[str, Any]) -> Row:
+def update_filters(world: World, row: ListRow, request: Body) -> ListRow:
     if row["processing_type"] != "DYNAMIC":
         raise InvalidRequest(
             "Only DYNAMIC lists have filters that can be updated", sub_category="ListError.INVALID_PROCESSING_TYPE"
         )
-    _check(world, object_types.resolve(world, row["kind"]), branch)
-    changed = {**row, "filter_branch": branch, "version": row["version"] + 1}
-    return _save(world, {**changed, "filters_updated_at": world.clock.now_ms()}, "list.refiltered")
+    branch: FilterBranch = request["filterBranch"]
+    _require_valid(world, object_types.resolve(world, row["kind"]), branch)
+    changed = row | {
+        "filter_branch": branch,
+        "version": row["version"] + 1,
+        "filters_updated_at": world.clock.now_ms(),
+    }
+    return _save(world, changed, "list.refiltered")
 
 
-def delete(world: World, row: Row) -> None:
-    _save(world, {**row, "deleted_at": world.clock.now_ms()}, "list.deleted")
+def delete(world: World, row: ListRow) -> None:
+    _save(world, row | {"deleted_at": world.clock.now_ms()}, "list.deleted")
 
 
 def restore(world: World, list_id: str) -> None:
-    key = number(list_id)
-    row = None if key is None else world.get(lists, key)
+    row = _find(world, list_id)
     if row is None:
-        raise RecordNotFound(f"List does not exist with ID {list_id}.", sub_category="ListError.LIST_NOT_FOUND")
+        raise _not_found(f"ID {list_id}")
     if row["deleted_at"] is not None:
-        _refuse_name(world, object_types.resolve(world, row["kind"]), row["name"], row["id"])
-        _save(world, {**row, "deleted_at": None}, "list.restored")
+        _refuse_taken_name(world, row["kind"], row["name"], row["id"])
+        _save(world, row | {"deleted_at": None}, "list.restored")
 
 
-def members(world: World, row: Row) -> list[tuple[int, int]]:
-    """(record, since when), in the order of ids."""
-    if row["processing_type"] == "DYNAMIC":
+def list_members(world: World, row: ListRow) -> list[Member]:
+    """Returns the members in the order of their ids."""
+    if row["processing_type"] == "DYNAMIC" and row["filter_branch"] is not None:
         with world.searched(tables.tables.__getitem__):
-            return _found(world, object_types.resolve(world, row["kind"]), row)
-    return [(record_id, added) for record_id, added in world.rows(_MEMBERS, {"list_id": row["id"]})]
+            return _evaluate(world, object_types.resolve(world, row["kind"]), row, row["filter_branch"])
+    return [Member(record_id, added_at) for record_id, added_at in world.rows(_MEMBERS, {"list_id": row["id"]})]
 
 
-def change_members(world: World, row: Row, add: Sequence[str], remove: Sequence[str]) -> Row:
+def change_members(world: World, row: ListRow, add: Sequence[str], remove: Sequence[str]) -> Body:
     if row["processing_type"] == "DYNAMIC":
         raise InvalidRequest(
             "Members of a DYNAMIC list follow from its filters and cannot be changed by hand",
             sub_category="ListError.INVALID_PROCESSING_TYPE",
         )
-    present = {record_id for record_id, _ in members(world, row)}
-    known = {one: _record(world, row, one) for one in dict.fromkeys((*add, *remove))}
-    added = [one for one in dict.fromkeys(add) if known[one] is not None and known[one] not in present]
-    removed = [one for one in dict.fromkeys(remove) if known[one] is not None and known[one] in present]
-    _enrol(world, row, [key for one in added if (key := known[one]) is not None])
-    for one in removed:
-        world.remove(list_memberships, membership_id(row["id"], known[one] or 0), "list_membership.removed")
+    present = {member.record_id for member in list_members(world, row)}
+    live = {text: _find_record(world, row["kind"], text) for text in dict.fromkeys((*add, *remove))}
+    added = {text: key for text in add if (key := live[text]) is not None and key not in present}
+    removed = {text: key for text in remove if (key := live[text]) is not None and key in present}
+    _add_members(world, row, list(added.values()))
+    for key in removed.values():
+        world.remove(list_memberships, membership_id(row["id"], key), "list_membership.removed")
     return {
-        "recordsIdsAdded": added,
-        "recordIdsRemoved": removed,
-        "recordIdsMissing": [one for one, key in known.items() if key is None],
+        "recordsIdsAdded": list(added),
+        "recordIdsRemoved": list(removed),
+        "recordIdsMissing": [text for text, key in live.items() if key is None],
     }
 
 
-def clear(world: World, row: Row) -> None:
-    change_members(world, row, (), [str(record_id) for record_id, _ in members(world, row)])
+def clear(world: World, row: ListRow) -> None:
+    change_members(world, row, (), [str(member.record_id) for member in list_members(world, row)])
 
 
-def memberships_of(world: World, object_type: str, record_id: str) -> list[Row]:
-    kind = object_types.resolve(world, object_type)
-    key = number(record_id)
-    row = None if key is None else world.get(objects, key)
-    if row is None or row["kind"] != kind.name or row["archived_at"] is not None:
-        raise RecordNotFound(f"No {kind.singular} with ID {record_id} exists, or it has been deleted")
-    joined = dict(world.rows(_LISTS_OF, (key,)))
-    found = []
-    for one in _live(world):
-        if one["kind"] != kind.name:
+def list_memberships_of(world: World, object_type_name: str, record_id: str) -> list[Body]:
+    """Returns the lists that a record is on."""
+    object_type = object_types.resolve(world, object_type_name)
+    key = _find_record(world, object_type.name, record_id)
+    if key is None:
+        raise RecordNotFound(f"No {object_type.singular} with ID {record_id} exists, or it has been deleted")
+    added_at_by_list = dict(world.rows(_LISTS_OF, (key,)))
+    memberships: list[Body] = []
+    for row in _list_live(world):
+        if row["kind"] != object_type.name:
             continue
-        dynamic = one["processing_type"] == "DYNAMIC"
-        since = dict(members(world, one)).get(row["id"]) if dynamic else joined.get(one["id"])
-        if since is not None:
-            told = {"firstAddedTimestamp": iso(since), "lastAddedTimestamp": iso(since)}
-            found.append({"listId": str(one["id"]), "listVersion": one["version"], **told})
-    return found
+        if row["processing_type"] == "DYNAMIC":
+            added_at = dict(list_members(world, row)).get(key)
+        else:
+            added_at = added_at_by_list.get(row["id"])
+        if added_at is not None:
+            memberships.append(
+                {
+                    "listId": str(row["id"]),
+                    "listVersion": row["version"],
+                    "firstAddedTimestamp": iso(added_at),
+                    "lastAddedTimestamp": iso(added_at),
+                }
+            )
+    return memberships
 
 
-def show(world: World, row: Row, *, filters: bool) -> Row:
-    shown: Row = {
+def serialize(world: World, row: ListRow, *, filters: bool) -> Body:
+    body: Body = {
         "listId": str(row["id"]),
         "name": row["name"],
         "objectTypeId": object_types.type_id(world, row["kind"]),
@@ -185,62 +207,75 @@ def show(world: World, row: Row, *, filters: bool) -> Row:
         "createdAt": iso(row["created_at"]),
         "updatedAt": iso(row["updated_at"]),
         "filtersUpdatedAt": iso(row["filters_updated_at"]),
-        "size": len(members(world, row)),
+        "size": len(list_members(world, row)),
     }
     if row["deleted_at"] is not None:
-        shown["deletedAt"] = iso(row["deleted_at"])
+        body["deletedAt"] = iso(row["deleted_at"])
     if filters and row["filter_branch"] is not None:
-        shown["filterBranch"] = row["filter_branch"]
-    return shown
+        body["filterBranch"] = row["filter_branch"]
+    return body
 
 
-def show_found(world: World, row: Row, asked: Sequence[str]) -> Row:
-    """As a search shows it: extra properties only on demand, and as text."""
-    shown = show(world, row, filters=False)
-    size = shown.pop("size")
-    extra = {"hs_list_size": str(size), "hs_list_reference_count": "0"}
-    return {**shown, "additionalProperties": {name: extra[name] for name in asked if name in extra}}
+def serialize_result(world: World, row: ListRow, property_names: Sequence[str]) -> Body:
+    """Serializes a list as a search returns it: extra properties only on demand, and as text."""
+    body = serialize(world, row, filters=False)
+    extra = {"hs_list_size": str(body.pop("size")), "hs_list_reference_count": "0"}
+    return {**body, "additionalProperties": {name: extra[name] for name in property_names if name in extra}}
 
 
-def _live(world: World) -> list[Row]:
+def _find(world: World, list_id: str) -> ListRow | None:
+    key = parse_id(list_id)
+    return None if key is None else world.get(lists, ListId(key))
+
+
+def _not_found(what: str) -> RecordNotFound:
+    return RecordNotFound(f"List does not exist with {what}.", sub_category="ListError.LIST_NOT_FOUND")
+
+
+def _list_live(world: World) -> list[ListRow]:
     return [row for row in world.find(_ALL) if row["deleted_at"] is None]
 
 
-def _refuse_name(world: World, kind: Kind, name: str, own: int | None) -> None:
-    if any(row["name"] == name and row["kind"] == kind.name and row["id"] != own for row in _live(world)):
+def _refuse_taken_name(world: World, type_name: ObjectTypeName, name: str, own_id: ListId | None) -> None:
+    if any(row["name"] == name and row["kind"] == type_name and row["id"] != own_id for row in _list_live(world)):
         raise AlreadyExists(f"List with name {name} already exists.", sub_category="ListError.DUPLICATE_LIST_NAMES")
 
 
-def _check(world: World, kind: Kind, branch: Mapping[str, Any]) -> None:
-    """A branch that cannot be evaluated is refused now, not when somebody looks at the list."""
-    list_filters.matches(world, kind, Binder(kind=kind.name), branch)
+def _require_valid(world: World, object_type: ObjectType, branch: FilterBranch) -> None:
+    """Refuses a branch that cannot be evaluated now, and not when somebody reads the list."""
+    list_filters.compile_branch(world, object_type, Binder(kind=object_type.name), branch)
 
 
-def _found(world: World, kind: Kind, row: Row) -> list[tuple[int, int]]:
-    binder = Binder(kind=kind.name, since=row["filters_updated_at"])
-    where = list_filters.matches(world, kind, binder, row["filter_branch"])
+def _evaluate(world: World, object_type: ObjectType, row: ListRow, branch: FilterBranch) -> list[Member]:
+    binder = Binder(kind=object_type.name, since=row["filters_updated_at"])
+    where = list_filters.compile_branch(world, object_type, binder, branch)
     sql = (
         "SELECT o.id, max(o.created_at, min(o.updated_at, :since)) FROM objects o "  # noqa: S608 - bound
         f"WHERE o.kind = :kind AND o.archived_at IS NULL AND {where} ORDER BY o.id"
     )
-    return [(record_id, since) for record_id, since in world.rows(sql, binder.parameters)]
+    return [Member(record_id, since) for record_id, since in world.rows(sql, binder.parameters)]
 
 
-def _record(world: World, row: Row, record_id: str) -> int | None:
-    key = number(record_id)
-    found = None if key is None else world.get(objects, key)
-    return None if found is None or found["kind"] != row["kind"] or found["archived_at"] is not None else key
+def _find_record(world: World, type_name: ObjectTypeName, record_id: str) -> RecordId | None:
+    """Returns the id of a live record of the type."""
+    key = parse_record_id(record_id)
+    row = None if key is None else world.get(objects, key)
+    return None if row is None or row["kind"] != type_name or row["archived_at"] is not None else row["id"]
 
 
-def _enrol(world: World, row: Row, record_ids: Sequence[int]) -> None:
+def _add_members(world: World, row: ListRow, record_ids: Sequence[RecordId]) -> None:
     now = world.clock.now_ms()
     for record_id in record_ids:
-        key = membership_id(row["id"], record_id)
-        member: Row = {"id": key, "list_id": row["id"], "record_id": record_id, "added_at": now}
+        member: MembershipRow = {
+            "id": membership_id(row["id"], record_id),
+            "list_id": row["id"],
+            "record_id": record_id,
+            "added_at": now,
+        }
         world.save(list_memberships, member, "list_membership.added")
 
 
-def _save(world: World, row: Row, event: str) -> Row:
-    changed = {**row, "updated_at": world.clock.now_ms()}
+def _save(world: World, row: ListRow, event: str) -> ListRow:
+    changed = row | {"updated_at": world.clock.now_ms()}
     world.save(lists, changed, event)
     return changed

@@ -1,139 +1,162 @@
 """Object types: the standard ones, and those that an account defines."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
 from services.crm import defaults
 from services.crm.errors import AlreadyExists, InvalidRequest
-from services.crm.kinds import BY_NAME, Kind
+from services.crm.object_types import BY_NAME, ObjectType
 from services.crm.operations import association_types, properties
-from services.crm.tables import object_types, property_definitions, property_groups, qualified
+from services.crm.rows import (
+    AssociationTypeRow,
+    Body,
+    ObjectTypeDocument,
+    ObjectTypeName,
+    ObjectTypeRow,
+    PropertyGroupRow,
+    PropertyType,
+)
+from services.crm.tables import object_types, property_definitions, property_group_key, property_groups
 from services.kernel.clock import iso
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Statement
 from services.kernel.world import World
 
 PORTAL_ID = 24816375
-_ALL = Statement(sa.select(object_types).where(object_types.c.archived_at.is_(None)).order_by(object_types.c.id))
+_ALL = Statement(
+    sa.select(object_types).where(object_types.c.archived_at.is_(None)).order_by(object_types.c.id), ObjectTypeRow
+)
 _CUSTOM_FROM = 44_200_000
+_SYSTEM_PROPERTIES: tuple[tuple[str, str, PropertyType], ...] = (
+    ("hs_object_id", "Record ID", "number"),
+    ("hs_createdate", "Object create date/time", "datetime"),
+    ("hs_lastmodifieddate", "Object last modified date/time", "datetime"),
+)
 
 
-def resolve(world: World, name: str) -> Kind:
-    """contacts, contact, 0-1, 2-1001, p24816375_cars: whatever a path may call an object type."""
-    kind = BY_NAME.get(name) or _custom(world, name)
-    if kind is None:
+def resolve(world: World, name: str) -> ObjectType:
+    """Finds an object type by any name that a path may use: contacts, contact, 0-1, 2-44200001, p24816375_cars."""
+    object_type = BY_NAME.get(name) or _find_custom(world, name)
+    if object_type is None:
         raise InvalidRequest(f"Unable to infer object type from: {name}")
-    return kind
+    return object_type
 
 
-def create(world: World, egg: Row) -> Row:
-    """A new object type with its first properties and its associations."""
-    if egg["name"] in BY_NAME or _custom(world, egg["name"]) is not None:
-        raise AlreadyExists(f"Object with name {egg['name']} already exists")
-    names = [one["name"] for one in egg["properties"]]
-    if egg["primaryDisplayProperty"] not in names:
+def create(world: World, request: Body) -> Body:
+    """Creates an object type with its first properties and its associations."""
+    if request["name"] in BY_NAME or _find_custom(world, request["name"]) is not None:
+        raise AlreadyExists(f"Object with name {request['name']} already exists")
+    names = [new["name"] for new in request["properties"]]
+    if request["primaryDisplayProperty"] not in names:
         raise InvalidRequest(
             "The primary display property must be one of the properties of the object",
-            context={"primaryDisplayProperty": [str(egg["primaryDisplayProperty"])]},
+            context={"primaryDisplayProperty": [str(request["primaryDisplayProperty"])]},
         )
-    if unknown := [name for name in egg["requiredProperties"] if name not in names]:
+    if unknown := [name for name in request["requiredProperties"] if name not in names]:
         raise InvalidRequest("Required properties must be properties of the object", context={"properties": unknown})
-    others = [resolve(world, name) for name in egg["associatedObjects"]]
+    targets = [resolve(world, name) for name in request["associatedObjects"]]
     now, number = world.clock.now_ms(), world.ids.next("object_type") + _CUSTOM_FROM
-    row: Row = {
-        "id": f"2-{number}",
-        "name": egg["name"],
-        "definition": {key: egg[key] for key in _KEPT},
+    row: ObjectTypeRow = {
+        "id": ObjectTypeName(f"2-{number}"),
+        "name": request["name"],
+        "definition": {
+            "labels": request["labels"],
+            "description": request["description"],
+            "requiredProperties": request["requiredProperties"],
+            "searchableProperties": request["searchableProperties"],
+            "primaryDisplayProperty": request["primaryDisplayProperty"],
+            "secondaryDisplayProperties": request["secondaryDisplayProperties"],
+        },
         "created_at": now,
         "updated_at": now,
         "archived_at": None,
     }
     world.save(object_types, row, "object_type.created")
-    kind = _as_kind(row)
-    _define(world, kind, egg["properties"], now)
-    for other in others:
-        association_types.connect(world, kind, other)
-    return schema(world, kind)
+    object_type = _as_object_type(row)
+    _create_properties(world, object_type, request["properties"], now)
+    for target in targets:
+        association_types.create_unlabelled(world, object_type, target)
+    return serialize(world, object_type)
 
 
-def list_custom(world: World) -> list[Row]:
-    return [schema(world, _as_kind(row)) for row in world.find(_ALL)]
+def list_custom(world: World) -> list[Body]:
+    return [serialize(world, _as_object_type(row)) for row in world.find(_ALL)]
 
 
-def schema(world: World, kind: Kind) -> Row:
-    row = world.get(object_types, kind.name)
-    told = row["definition"] if row is not None else _standard_definition(kind)
-    shown: Row = {
-        "id": kind.type_id,
-        "objectTypeId": kind.type_id,
-        "fullyQualifiedName": kind.singular.upper() if row is None else f"p{PORTAL_ID}_{row['name']}",
-        "name": kind.singular.upper() if row is None else row["name"],
-        "labels": told["labels"],
-        "requiredProperties": told["requiredProperties"],
-        "searchableProperties": told["searchableProperties"],
-        "primaryDisplayProperty": told["primaryDisplayProperty"],
-        "secondaryDisplayProperties": told["secondaryDisplayProperties"],
+def serialize(world: World, object_type: ObjectType) -> Body:
+    row = world.get(object_types, object_type.name)
+    definition = row["definition"] if row is not None else _standard_definition(object_type)
+    body: Body = {
+        "id": object_type.type_id,
+        "objectTypeId": object_type.type_id,
+        "fullyQualifiedName": object_type.singular.upper() if row is None else f"p{PORTAL_ID}_{row['name']}",
+        "name": object_type.singular.upper() if row is None else row["name"],
+        "labels": definition["labels"],
+        "requiredProperties": definition["requiredProperties"],
+        "searchableProperties": definition["searchableProperties"],
+        "primaryDisplayProperty": definition["primaryDisplayProperty"],
+        "secondaryDisplayProperties": definition["secondaryDisplayProperties"],
         "archived": False,
-        "properties": properties.list_all(world, kind.name, archived=False),
-        "associations": [_association(world, one) for one in association_types.from_kind(world, kind.name)],
+        "properties": [
+            properties.serialize(each) for each in properties.list_all(world, object_type.name, archived=False)
+        ],
+        "associations": [
+            _serialize_association(world, each) for each in association_types.list_from(world, object_type.name)
+        ],
     }
-    if told["description"] is not None:
-        shown["description"] = told["description"]
+    if definition["description"] is not None:
+        body["description"] = definition["description"]
     if row is not None:
-        shown |= {"createdAt": iso(row["created_at"]), "updatedAt": iso(row["updated_at"])}
-    return shown
+        body |= {"createdAt": iso(row["created_at"]), "updatedAt": iso(row["updated_at"])}
+    return body
 
 
-_KEPT = (
-    "labels",
-    "description",
-    "requiredProperties",
-    "searchableProperties",
-    "primaryDisplayProperty",
-    "secondaryDisplayProperties",
-)
+def type_id(world: World, type_name: ObjectTypeName) -> str:
+    return BY_NAME[type_name].type_id if type_name in BY_NAME else resolve(world, type_name).type_id
 
 
-def type_id(world: World, kind: str) -> str:
-    return BY_NAME[kind].type_id if kind in BY_NAME else resolve(world, kind).type_id
-
-
-def _custom(world: World, name: str) -> Kind | None:
-    row = world.get(object_types, name)
+def _find_custom(world: World, name: str) -> ObjectType | None:
+    row = world.get(object_types, ObjectTypeName(name))
     if row is None:
-        bare = name.removeprefix(f"p{PORTAL_ID}_")
-        row = next((found for found in world.find(_ALL) if found["name"] == bare), None)
-    return None if row is None or row["archived_at"] is not None else _as_kind(row)
+        bare_name = name.removeprefix(f"p{PORTAL_ID}_")
+        row = next((each for each in world.find(_ALL) if each["name"] == bare_name), None)
+    return None if row is None or row["archived_at"] is not None else _as_object_type(row)
 
 
-def _as_kind(row: Row) -> Kind:
-    told = row["definition"]
-    return Kind(
+def _as_object_type(row: ObjectTypeRow) -> ObjectType:
+    definition = row["definition"]
+    return ObjectType(
         name=row["id"],
         singular=row["name"],
         type_id=row["id"],
-        label=told["labels"].get("singular") or row["name"],
-        shown=("hs_createdate", "hs_lastmodifieddate", "hs_object_id"),
-        searched=tuple(told["searchableProperties"]),
-        required=tuple(told["requiredProperties"]),
-        display=told["primaryDisplayProperty"],
+        label=definition["labels"].get("singular") or row["name"],
+        path="/crm/v3/objects/{objectType}",
+        default_properties=("hs_createdate", "hs_lastmodifieddate", "hs_object_id"),
+        searched_properties=tuple(definition["searchableProperties"]),
+        required_properties=tuple(definition["requiredProperties"]),
+        display_property=definition["primaryDisplayProperty"],
     )
 
 
-def _define(world: World, kind: Kind, given: Sequence[Row], now: int) -> None:
-    group = f"{kind.singular}_information"
-    label = f"{kind.label} information"
-    fields: Row = {"id": qualified(kind.name, group), "kind": kind.name, "name": group, "label": label}
-    world.save(property_groups, {**fields, "display_order": 0, "archived_at": None}, "property_group.created")
-    for name, text, kind_of_value in _SYSTEM:
+def _create_properties(world: World, object_type: ObjectType, requests: Sequence[Body], now: int) -> None:
+    group = f"{object_type.singular}_information"
+    group_row: PropertyGroupRow = {
+        "id": property_group_key(object_type.name, group),
+        "kind": object_type.name,
+        "name": group,
+        "label": f"{object_type.label} information",
+        "display_order": 0,
+        "archived_at": None,
+    }
+    world.save(property_groups, group_row, "property_group.created")
+    for name, label, property_type in _SYSTEM_PROPERTIES:
         row = defaults.property_row(
-            kind.name,
+            object_type.name,
             name,
-            label=text,
+            label=label,
             created_at=now,
-            type=kind_of_value,
-            field_type="date" if kind_of_value == "datetime" else "number",
+            type=property_type,
+            field_type="date" if property_type == "datetime" else "number",
             group=group,
             readOnlyValue=True,
             hubspotDefined=True,
@@ -141,7 +164,7 @@ def _define(world: World, kind: Kind, given: Sequence[Row], now: int) -> None:
         )
         world.save(property_definitions, row, "property.created")
     owner = defaults.property_row(
-        kind.name,
+        object_type.name,
         "hubspot_owner_id",
         label="Owner",
         created_at=now,
@@ -153,30 +176,23 @@ def _define(world: World, kind: Kind, given: Sequence[Row], now: int) -> None:
         referencedObjectType="OWNER",
     )
     world.save(property_definitions, owner, "property.created")
-    for one in given:
-        properties.create(world, kind.name, {**one, "groupName": one.get("groupName") or group})
+    for request in requests:
+        properties.create(world, object_type.name, {**request, "groupName": request.get("groupName") or group})
 
 
-_SYSTEM = (
-    ("hs_object_id", "Record ID", "number"),
-    ("hs_createdate", "Object create date/time", "datetime"),
-    ("hs_lastmodifieddate", "Object last modified date/time", "datetime"),
-)
-
-
-def _standard_definition(kind: Kind) -> dict[str, Any]:
-    plural = kind.name.replace("_", " ").capitalize()
+def _standard_definition(object_type: ObjectType) -> ObjectTypeDocument:
+    plural = object_type.name.replace("_", " ").capitalize()
     return {
-        "labels": {"singular": kind.label, "plural": plural},
+        "labels": {"singular": object_type.label, "plural": plural},
         "description": None,
-        "requiredProperties": list(kind.required),
-        "searchableProperties": list(kind.searched),
-        "primaryDisplayProperty": kind.display,
+        "requiredProperties": list(object_type.required_properties),
+        "searchableProperties": list(object_type.searched_properties),
+        "primaryDisplayProperty": object_type.display_property,
         "secondaryDisplayProperties": [],
     }
 
 
-def _association(world: World, row: Row) -> Row:
+def _serialize_association(world: World, row: AssociationTypeRow) -> Body:
     return {
         "id": str(row["id"]),
         "name": row["name"],

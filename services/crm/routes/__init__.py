@@ -1,4 +1,4 @@
-"""The HTTP edge, by noun: parse, do, answer."""
+"""The HTTP routes, by noun. An endpoint parses the request, calls an operation and returns its result."""
 
 from services.crm.routes import associations, definitions, imports, lists, pipelines, records
 from services.kernel.app import product_router

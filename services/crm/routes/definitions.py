@@ -1,26 +1,37 @@
 """Owners, properties and their groups, and object types."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from fastapi import Query, Response
+from fastapi import Depends, Query, Response
 
-from services.crm.errors import CrmRefusal, standard_error
 from services.crm.operations import object_types, owners, properties
-from services.crm.routes.answers import REFUSALS, batch, nothing, paged
+from services.crm.operations.batches import run_each
+from services.crm.routes.dependencies import PathObjectType
+from services.crm.routes.responses import PARTIAL_SUCCESS, REFUSALS, batch_response, no_content, page_response
+from services.crm.rows import Body, PropertyGroupRow, PropertyRow
 from services.crm.schemas import definitions as bodies
 from services.crm.schemas.shared import QueryFlag, QueryNumber
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 
 router = product_router(responses=REFUSALS)
-_OWNERS, _PROPERTIES = "/crm/v3/owners", "/crm/v3/properties/{objectType}"
-_SCHEMAS = "/crm-object-schemas/v3/schemas"
-_PARTLY: dict[int | str, dict[str, Any]] = {207: {"description": "Done in part; `errors` says what was not."}}
 Archived = Annotated[QueryFlag, Query(description="Return only what has been archived.")]
 
 
-@router.get(_OWNERS, include_in_schema=False)
-@router.get(_OWNERS + "/", operation_id="crm.owners.list", response_model=bodies.OwnerPage, tags=["owners"])
+def find_property(object_type: PathObjectType, propertyName: str, world: CurrentWorld) -> PropertyRow:
+    return properties.require(world, object_type.name, propertyName)
+
+
+def find_group(object_type: PathObjectType, groupName: str, world: CurrentWorld) -> PropertyGroupRow:
+    return properties.require_group(world, object_type.name, groupName)
+
+
+PathProperty = Annotated[PropertyRow, Depends(find_property)]
+PathGroup = Annotated[PropertyGroupRow, Depends(find_group)]
+
+
+@router.get("/crm/v3/owners", include_in_schema=False)
+@router.get("/crm/v3/owners/", operation_id="crm.owners.list", response_model=bodies.OwnerPage, tags=["owners"])
 async def page_owners(
     world: CurrentWorld,
     email: Annotated[str | None, Query(max_length=254, description="Only the owner with this address.")] = None,
@@ -29,11 +40,11 @@ async def page_owners(
     archived: Archived = False,
 ) -> Response:
     """List the people that records can be assigned to. Assign by an owner's id, not by the userId."""
-    shown, after_next = owners.page(world, email, after, limit, archived=archived)
-    return paged(shown, after_next, _OWNERS)
+    rows, following = owners.page(world, email, after, limit, archived=archived)
+    return page_response([owners.serialize(row) for row in rows], following, "/crm/v3/owners")
 
 
-@router.get(_OWNERS + "/{ownerId}", operation_id="crm.owners.get", response_model=bodies.OwnerOut, tags=["owners"])
+@router.get("/crm/v3/owners/{ownerId}", operation_id="crm.owners.get", response_model=bodies.OwnerOut, tags=["owners"])
 async def read_owner(
     ownerId: str,
     world: CurrentWorld,
@@ -41,193 +52,194 @@ async def read_owner(
     archived: Archived = False,
 ) -> Response:
     """Read one owner by id or by user id."""
-    return Json(owners.read(world, ownerId, idProperty, archived=archived))
+    return Json(owners.serialize(owners.read(world, ownerId, idProperty, archived=archived)))
 
 
-@router.get(_PROPERTIES, operation_id="crm.properties.list", response_model=bodies.PropertyList, tags=["properties"])
-async def list_properties(
-    objectType: str,
-    world: CurrentWorld,
-    archived: Archived = False,
-) -> Response:
+@router.get(
+    "/crm/v3/properties/{objectType}",
+    operation_id="crm.properties.list",
+    response_model=bodies.PropertyList,
+    tags=["properties"],
+)
+async def list_properties(object_type: PathObjectType, world: CurrentWorld, archived: Archived = False) -> Response:
     """List the properties that records of a type can have, with their types and options."""
-    kind = object_types.resolve(world, objectType)
-    return Json({"results": properties.list_all(world, kind.name, archived=archived)})
+    rows = properties.list_all(world, object_type.name, archived=archived)
+    return Json({"results": [properties.serialize(row) for row in rows]})
 
 
 @router.post(
-    _PROPERTIES,
+    "/crm/v3/properties/{objectType}",
     status_code=201,
     operation_id="crm.properties.create",
     response_model=bodies.PropertyOut,
     tags=["properties"],
 )
-async def create_property(objectType: str, body: bodies.PropertyIn, world: CurrentWorld) -> Response:
+async def create_property(object_type: PathObjectType, body: bodies.PropertyIn, world: CurrentWorld) -> Response:
     """Create a property of your own for records of a type."""
-    kind = object_types.resolve(world, objectType)
-    return Json(properties.create(world, kind.name, body.model_dump()), 201)
+    return Json(properties.serialize(properties.create(world, object_type.name, body.model_dump())), 201)
 
 
 @router.post(
-    _PROPERTIES + "/batch/read",
+    "/crm/v3/properties/{objectType}/batch/read",
     operation_id="crm.properties.batch_read",
     response_model=bodies.PropertyBatch,
-    responses=_PARTLY,
+    responses=PARTIAL_SUCCESS,
     tags=["properties"],
 )
-async def batch_read_properties(objectType: str, body: bodies.PropertiesReadIn, world: CurrentWorld) -> Response:
+async def batch_read_properties(
+    object_type: PathObjectType, body: bodies.PropertiesReadIn, world: CurrentWorld
+) -> Response:
     """Read several properties by name."""
-    kind = object_types.resolve(world, objectType)
-    results: list[Any] = []
-    errors: list[Any] = []
-    for one in body.inputs:
-        try:
-            results.append(properties.read(world, kind.name, one.name, archived=body.archived))
-        except CrmRefusal as refusal:
-            errors.append(standard_error(refusal, {"name": [one.name]}))
-    return batch(world, results, errors)
+
+    def read_one(named: bodies.NamedIn) -> Body:
+        return properties.serialize(properties.require(world, object_type.name, named.name, archived=body.archived))
+
+    return batch_response(world, run_each(body.inputs, read_one, lambda named: {"name": [named.name]}))
 
 
 @router.post(
-    _PROPERTIES + "/batch/create",
+    "/crm/v3/properties/{objectType}/batch/create",
     status_code=201,
     operation_id="crm.properties.batch_create",
     response_model=bodies.PropertyBatch,
-    responses=_PARTLY,
+    responses=PARTIAL_SUCCESS,
     tags=["properties"],
 )
-async def batch_create_properties(objectType: str, body: bodies.PropertiesCreateIn, world: CurrentWorld) -> Response:
+async def batch_create_properties(
+    object_type: PathObjectType, body: bodies.PropertiesCreateIn, world: CurrentWorld
+) -> Response:
     """Create several properties; those that cannot be created are reported, the rest is kept."""
-    kind = object_types.resolve(world, objectType)
-    results: list[Any] = []
-    errors: list[Any] = []
-    for one in body.inputs:
-        try:
-            results.append(properties.create(world, kind.name, one.model_dump()))
-        except CrmRefusal as refusal:
-            errors.append(standard_error(refusal, {"name": [one.name]}))
-    return batch(world, results, errors, 201)
+
+    def create_one(new: bodies.PropertyIn) -> Body:
+        return properties.serialize(properties.create(world, object_type.name, new.model_dump()))
+
+    return batch_response(world, run_each(body.inputs, create_one, lambda new: {"name": [new.name]}), 201)
 
 
 @router.post(
-    _PROPERTIES + "/batch/archive", status_code=204, operation_id="crm.properties.batch_archive", tags=["properties"]
+    "/crm/v3/properties/{objectType}/batch/archive",
+    status_code=204,
+    operation_id="crm.properties.batch_archive",
+    tags=["properties"],
 )
-async def batch_archive_properties(objectType: str, body: bodies.PropertyNamesIn, world: CurrentWorld) -> Response:
+async def batch_archive_properties(
+    object_type: PathObjectType, body: bodies.PropertyNamesIn, world: CurrentWorld
+) -> Response:
     """Archive several properties of your own."""
-    kind = object_types.resolve(world, objectType)
-    for name in dict.fromkeys(one.name for one in body.inputs):
-        properties.archive(world, kind.name, name)
-    return nothing()
+    for name in dict.fromkeys(each.name for each in body.inputs):
+        properties.archive(world, properties.require(world, object_type.name, name))
+    return no_content()
 
 
 @router.get(
-    _PROPERTIES + "/groups",
+    "/crm/v3/properties/{objectType}/groups",
     operation_id="crm.property_groups.list",
     response_model=bodies.GroupList,
     tags=["properties"],
 )
-async def list_groups(objectType: str, world: CurrentWorld) -> Response:
+async def list_groups(object_type: PathObjectType, world: CurrentWorld) -> Response:
     """List the groups that the properties of a type are sorted into."""
-    return Json({"results": properties.list_groups(world, object_types.resolve(world, objectType).name)})
+    rows = properties.list_groups(world, object_type.name)
+    return Json({"results": [properties.serialize_group(row) for row in rows]})
 
 
 @router.post(
-    _PROPERTIES + "/groups",
+    "/crm/v3/properties/{objectType}/groups",
     status_code=201,
     operation_id="crm.property_groups.create",
     response_model=bodies.GroupOut,
     tags=["properties"],
 )
-async def create_group(objectType: str, body: bodies.GroupIn, world: CurrentWorld) -> Response:
+async def create_group(object_type: PathObjectType, body: bodies.GroupIn, world: CurrentWorld) -> Response:
     """Create a group for properties."""
-    kind = object_types.resolve(world, objectType)
-    return Json(properties.create_group(world, kind.name, body.name, body.label, body.displayOrder), 201)
+    row = properties.create_group(world, object_type.name, body.name, body.label, body.displayOrder)
+    return Json(properties.serialize_group(row), 201)
 
 
 @router.get(
-    _PROPERTIES + "/groups/{groupName}",
+    "/crm/v3/properties/{objectType}/groups/{groupName}",
     operation_id="crm.property_groups.get",
     response_model=bodies.GroupOut,
     tags=["properties"],
 )
-async def read_group(objectType: str, groupName: str, world: CurrentWorld) -> Response:
+async def read_group(group: PathGroup) -> Response:
     """Read one group of properties."""
-    return Json(properties.read_group(world, object_types.resolve(world, objectType).name, groupName))
+    return Json(properties.serialize_group(group))
 
 
 @router.patch(
-    _PROPERTIES + "/groups/{groupName}",
+    "/crm/v3/properties/{objectType}/groups/{groupName}",
     operation_id="crm.property_groups.update",
     response_model=bodies.GroupOut,
     tags=["properties"],
 )
-async def update_group(objectType: str, groupName: str, body: bodies.GroupChangeIn, world: CurrentWorld) -> Response:
+async def update_group(group: PathGroup, body: bodies.GroupChangeIn, world: CurrentWorld) -> Response:
     """Rename or move a group of properties."""
-    kind = object_types.resolve(world, objectType)
-    return Json(properties.update_group(world, kind.name, groupName, body.label, body.displayOrder))
+    return Json(properties.serialize_group(properties.update_group(world, group, body.label, body.displayOrder)))
 
 
 @router.delete(
-    _PROPERTIES + "/groups/{groupName}",
+    "/crm/v3/properties/{objectType}/groups/{groupName}",
     status_code=204,
     operation_id="crm.property_groups.archive",
     tags=["properties"],
 )
-async def archive_group(objectType: str, groupName: str, world: CurrentWorld) -> Response:
+async def archive_group(group: PathGroup, world: CurrentWorld) -> Response:
     """Archive a group that no property is in."""
-    properties.archive_group(world, object_types.resolve(world, objectType).name, groupName)
-    return nothing()
+    properties.archive_group(world, group)
+    return no_content()
 
 
 @router.get(
-    _PROPERTIES + "/{propertyName}",
+    "/crm/v3/properties/{objectType}/{propertyName}",
     operation_id="crm.properties.get",
     response_model=bodies.PropertyOut,
     tags=["properties"],
 )
 async def read_property(
-    objectType: str,
-    propertyName: str,
-    world: CurrentWorld,
-    archived: Archived = False,
+    object_type: PathObjectType, propertyName: str, world: CurrentWorld, archived: Archived = False
 ) -> Response:
     """Read the definition of one property: its type, its options, whether it can be written."""
-    kind = object_types.resolve(world, objectType)
-    return Json(properties.read(world, kind.name, propertyName, archived=archived))
+    return Json(properties.serialize(properties.require(world, object_type.name, propertyName, archived=archived)))
 
 
 @router.patch(
-    _PROPERTIES + "/{propertyName}",
+    "/crm/v3/properties/{objectType}/{propertyName}",
     operation_id="crm.properties.update",
     response_model=bodies.PropertyOut,
     tags=["properties"],
 )
-async def update_property(
-    objectType: str, propertyName: str, body: bodies.PropertyChangeIn, world: CurrentWorld
-) -> Response:
+async def update_property(row: PathProperty, body: bodies.PropertyChangeIn, world: CurrentWorld) -> Response:
     """Change the definition of a property, for example its label or its options."""
-    kind = object_types.resolve(world, objectType)
-    given = body.model_dump(exclude_unset=True, exclude_none=True)
-    return Json(properties.update(world, kind.name, propertyName, given))
+    changes = body.model_dump(exclude_unset=True, exclude_none=True)
+    return Json(properties.serialize(properties.update(world, row, changes)))
 
 
 @router.delete(
-    _PROPERTIES + "/{propertyName}", status_code=204, operation_id="crm.properties.archive", tags=["properties"]
+    "/crm/v3/properties/{objectType}/{propertyName}",
+    status_code=204,
+    operation_id="crm.properties.archive",
+    tags=["properties"],
 )
-async def archive_property(objectType: str, propertyName: str, world: CurrentWorld) -> Response:
+async def archive_property(row: PathProperty, world: CurrentWorld) -> Response:
     """Archive a property of your own."""
-    properties.archive(world, object_types.resolve(world, objectType).name, propertyName)
-    return nothing()
+    properties.archive(world, row)
+    return no_content()
 
 
-@router.get(_SCHEMAS, operation_id="crm.schemas.list", response_model=bodies.ObjectTypeList, tags=["schemas"])
+@router.get(
+    "/crm-object-schemas/v3/schemas",
+    operation_id="crm.schemas.list",
+    response_model=bodies.ObjectTypeList,
+    tags=["schemas"],
+)
 async def list_schemas(world: CurrentWorld, archived: Archived = False) -> Response:
     """List the object types that the account defined beside the standard ones."""
     return Json({"results": [] if archived else object_types.list_custom(world)})
 
 
 @router.post(
-    _SCHEMAS,
+    "/crm-object-schemas/v3/schemas",
     status_code=201,
     operation_id="crm.schemas.create",
     response_model=bodies.ObjectTypeOut,
@@ -239,8 +251,11 @@ async def create_schema(body: bodies.ObjectTypeIn, world: CurrentWorld) -> Respo
 
 
 @router.get(
-    _SCHEMAS + "/{objectType}", operation_id="crm.schemas.get", response_model=bodies.ObjectTypeOut, tags=["schemas"]
+    "/crm-object-schemas/v3/schemas/{objectType}",
+    operation_id="crm.schemas.get",
+    response_model=bodies.ObjectTypeOut,
+    tags=["schemas"],
 )
-async def read_schema(objectType: str, world: CurrentWorld) -> Response:
+async def read_schema(object_type: PathObjectType, world: CurrentWorld) -> Response:
     """Read an object type: its labels, its properties and what it can be associated with."""
-    return Json(object_types.schema(world, object_types.resolve(world, objectType)))
+    return Json(object_types.serialize(world, object_type))

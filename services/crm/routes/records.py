@@ -1,20 +1,22 @@
-"""Records: one set of endpoints over {objectType}, and the same again for each type by its own name."""
+"""Records: one set of endpoints for any object type, served again under the path of each standard type."""
 
 from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Query, Request, Response
+from fastapi.params import Depends
 
 from services.crm.errors import InvalidRequest
-from services.crm.kinds import STANDARD
-from services.crm.operations import batches, merging, object_types, records, search, showing
+from services.crm.object_types import STANDARD
+from services.crm.operations import batches, merges, records, search, serialization
 from services.crm.operations.associations import Spec
 from services.crm.operations.batches import ChangedRecord, NewRecord
-from services.crm.operations.records import Tie
-from services.crm.operations.search import Search, Sort
-from services.crm.operations.showing import Wanted
-from services.crm.routes.answers import REFUSALS, batch, nothing, paged
-from services.crm.routes.typed import Operation, register
+from services.crm.operations.records import NewAssociation
+from services.crm.operations.search import Filter, SearchRequest, Sort
+from services.crm.operations.serialization import RequestedFields
+from services.crm.routes.dependencies import PathObjectType
+from services.crm.routes.record_operations import RecordOperation, register, register_for_type
+from services.crm.routes.responses import REFUSALS, batch_response, no_content, page_response
 from services.crm.schemas import records as bodies
 from services.crm.schemas.shared import PropertyValue, QueryFlag, QueryNumber, as_text
 from services.kernel.answers import Json
@@ -38,14 +40,20 @@ IdProperty = Annotated[
 After = Annotated[QueryNumber, Query(ge=0, le=10**15, description="paging.next.after of the page before.")]
 
 
-async def create(objectType: str, body: bodies.NewIn, world: CurrentWorld) -> Response:
-    kind = object_types.resolve(world, objectType)
-    row = records.create(world, kind, _given(body.properties), _ties(body))
-    return Json(showing.show_whole(world, kind, row), 201)
+async def refuse_long_body(request: Request) -> None:
+    if len(await request.body()) > search.MAX_BODY_LENGTH:
+        raise InvalidRequest(
+            f"There was a problem with the request. The body exceeds {search.MAX_BODY_LENGTH} characters"
+        )
+
+
+async def create(object_type: PathObjectType, body: bodies.NewIn, world: CurrentWorld) -> Response:
+    row = records.create(world, object_type, _property_changes(body.properties), _new_associations(body))
+    return Json(serialization.serialize_whole(world, object_type, row), 201)
 
 
 async def read(
-    objectType: str,
+    object_type: PathObjectType,
     objectId: str,
     world: CurrentWorld,
     properties: PropertyNames = [],  # noqa: B006 - FastAPI copies defaults
@@ -54,14 +62,16 @@ async def read(
     archived: Archived = False,
     idProperty: IdProperty = None,
 ) -> Response:
-    kind = object_types.resolve(world, objectType)
-    row = records.read(world, kind, objectId, idProperty, archived=archived)
-    return Json(showing.show_one(world, kind, row, _wanted(properties, propertiesWithHistory, associations)))
+    row = records.read(world, object_type, objectId, idProperty, archived=archived)
+    fields = _requested_fields(properties, propertiesWithHistory, associations)
+    return Json(serialization.serialize(world, object_type, [row], fields)[0])
 
 
 async def page(
-    objectType: str,
+    object_type: PathObjectType,
+    request: Request,
     world: CurrentWorld,
+    *,
     limit: Annotated[QueryNumber, Query(ge=1, le=100, description="Records on a page.")] = 10,
     after: After = 0,
     properties: PropertyNames = [],  # noqa: B006
@@ -69,186 +79,173 @@ async def page(
     associations: AssociatedTypes = [],  # noqa: B006
     archived: Archived = False,
 ) -> Response:
-    kind = object_types.resolve(world, objectType)
-    wanted = _wanted(properties, propertiesWithHistory, associations)
-    if wanted.history and limit > 50:
+    fields = _requested_fields(properties, propertiesWithHistory, associations)
+    if fields.history and limit > 50:
         raise InvalidRequest("limit must be at most 50 when propertiesWithHistory is requested")
-    found = records.page(world, kind, after, limit, archived=archived)
-    shown = showing.show(world, kind, found.records, wanted)
-    return paged(shown, found.after, f"/crm/v3/objects/{objectType}")
+    record_page = records.page(world, object_type, after, limit, archived=archived)
+    results = serialization.serialize(world, object_type, record_page.records, fields)
+    return page_response(results, record_page.after, request.scope["path"])
 
 
 async def update(
-    objectType: str, objectId: str, body: bodies.PropertiesIn, world: CurrentWorld, idProperty: IdProperty = None
+    object_type: PathObjectType,
+    objectId: str,
+    body: bodies.PropertiesIn,
+    world: CurrentWorld,
+    idProperty: IdProperty = None,
 ) -> Response:
-    kind = object_types.resolve(world, objectType)
-    row = records.read(world, kind, objectId, idProperty)
-    return Json(showing.show_whole(world, kind, records.update(world, kind, row, _given(body.properties))))
+    row = records.read(world, object_type, objectId, idProperty)
+    changed = records.update(world, object_type, row, _property_changes(body.properties))
+    return Json(serialization.serialize_whole(world, object_type, changed))
 
 
-async def archive(objectType: str, objectId: str, world: CurrentWorld) -> Response:
-    kind = object_types.resolve(world, objectType)
-    records.archive(world, records.read(world, kind, objectId))
-    return nothing()
+async def archive(object_type: PathObjectType, objectId: str, world: CurrentWorld) -> Response:
+    records.archive(world, records.read(world, object_type, objectId))
+    return no_content()
 
 
-async def find(objectType: str, body: bodies.SearchIn, request: Request, world: CurrentWorld) -> Response:
-    if len(await request.body()) > search.LONGEST_BODY:
-        raise InvalidRequest(f"There was a problem with the request. The body exceeds {search.LONGEST_BODY} characters")
-    kind = object_types.resolve(world, objectType)
-    found = search.search(world, kind, _asked(body))
-    return paged(found.results, found.after, f"/crm/v3/objects/{objectType}/search", total=found.total)
+async def find(object_type: PathObjectType, body: bodies.SearchIn, request: Request, world: CurrentWorld) -> Response:
+    result = search.search(world, object_type, _search_request(body))
+    return page_response(result.results, result.after, request.scope["path"], total=result.total)
 
 
 async def batch_read(
-    objectType: str, body: bodies.BatchReadIn, world: CurrentWorld, archived: Archived = False
+    object_type: PathObjectType, body: bodies.BatchReadIn, world: CurrentWorld, archived: Archived = False
 ) -> Response:
-    kind = object_types.resolve(world, objectType)
-    wanted = Wanted(tuple(body.properties) or None, tuple(body.propertiesWithHistory))
-    ids = [one.id for one in body.inputs]
-    done = batches.read(world, kind, ids, body.idProperty, wanted, archived=archived)
-    return batch(world, done.results, done.errors)
+    fields = RequestedFields(tuple(body.properties) or None, tuple(body.propertiesWithHistory))
+    ids = [each.id for each in body.inputs]
+    return batch_response(world, batches.read(world, object_type, ids, body.idProperty, fields, archived=archived))
 
 
-async def batch_create(objectType: str, body: bodies.BatchCreateIn, world: CurrentWorld) -> Response:
-    kind = object_types.resolve(world, objectType)
-    inputs = [NewRecord(_given(one.properties), tuple(_ties(one)), one.objectWriteTraceId) for one in body.inputs]
-    done = batches.create(world, kind, inputs)
-    return batch(world, done.results, done.errors, 201)
+async def batch_create(object_type: PathObjectType, body: bodies.BatchCreateIn, world: CurrentWorld) -> Response:
+    inputs = [
+        NewRecord(_property_changes(each.properties), tuple(_new_associations(each)), each.objectWriteTraceId)
+        for each in body.inputs
+    ]
+    return batch_response(world, batches.create(world, object_type, inputs), 201)
 
 
-async def batch_update(objectType: str, body: bodies.BatchUpdateIn, world: CurrentWorld) -> Response:
-    done = batches.update(world, object_types.resolve(world, objectType), _changes(body))
-    return batch(world, done.results, done.errors)
+async def batch_update(object_type: PathObjectType, body: bodies.BatchUpdateIn, world: CurrentWorld) -> Response:
+    return batch_response(world, batches.update(world, object_type, _changed_records(body)))
 
 
-async def batch_upsert(objectType: str, body: bodies.BatchUpdateIn, world: CurrentWorld) -> Response:
-    done = batches.upsert(world, object_types.resolve(world, objectType), _changes(body))
-    return batch(world, done.results, done.errors)
+async def batch_upsert(object_type: PathObjectType, body: bodies.BatchUpdateIn, world: CurrentWorld) -> Response:
+    return batch_response(world, batches.upsert(world, object_type, _changed_records(body)))
 
 
-async def batch_archive(objectType: str, body: bodies.BatchIdsIn, world: CurrentWorld) -> Response:
-    batches.archive(world, object_types.resolve(world, objectType), [one.id for one in body.inputs])
-    return nothing()
+async def batch_archive(object_type: PathObjectType, body: bodies.BatchIdsIn, world: CurrentWorld) -> Response:
+    batches.archive(world, object_type, [each.id for each in body.inputs])
+    return no_content()
 
 
-async def merge(objectType: str, body: bodies.MergeIn, world: CurrentWorld) -> Response:
-    kind = object_types.resolve(world, objectType)
-    return Json(showing.show_whole(world, kind, merging.merge(world, kind, body.primaryObjectId, body.objectIdToMerge)))
+async def merge(object_type: PathObjectType, body: bodies.MergeIn, world: CurrentWorld) -> Response:
+    row = merges.merge(world, object_type, body.primaryObjectId, body.objectIdToMerge)
+    return Json(serialization.serialize_whole(world, object_type, row))
 
 
-async def forget(objectType: str, body: bodies.ForgetIn, world: CurrentWorld) -> Response:
-    kind = object_types.resolve(world, objectType)
-    merging.forget(world, records.read(world, kind, body.objectId, body.idProperty))
-    return nothing()
+async def gdpr_delete(object_type: PathObjectType, body: bodies.ForgetIn, world: CurrentWorld) -> Response:
+    merges.purge(world, records.read(world, object_type, body.objectId, body.idProperty))
+    return no_content()
 
 
 _LIMITS = "Takes at most 100 inputs."
 OPERATIONS = (
-    Operation(
-        "create", "POST", "", create, bodies.ObjectOut, 201,
-        "Create one {one} with the given properties and, if wanted, its associations. Answers with the new record and "
-        "its id.{required}",
+    RecordOperation(
+        "create", "POST", "/crm/v3/objects/{objectType}", create, bodies.ObjectOut, 201,
+        "Create one {record} with the given properties and, if wanted, its associations. Answers with the new record "
+        "and its id.{required}",
     ),
-    Operation(
-        "get", "GET", "/{objectId}", read, bodies.ObjectOut, 200,
-        "Read one {one} by its id, or by a unique property named in idProperty. Returns a few default properties "
+    RecordOperation(
+        "get", "GET", "/crm/v3/objects/{objectType}/{objectId}", read, bodies.ObjectOut, 200,
+        "Read one {record} by its id, or by a unique property named in idProperty. Returns a few default properties "
         "unless `properties` names others; can add past values and the ids of associated records.",
     ),
-    Operation(
-        "list", "GET", "", page, bodies.ObjectPage, 200,
-        "List {many} in the order of their ids, a page at a time. To find particular records use the search instead.",
+    RecordOperation(
+        "list", "GET", "/crm/v3/objects/{objectType}", page, bodies.ObjectPage, 200,
+        "List {records} in the order of their ids, a page at a time. To find particular records use the search "
+        "instead.",
     ),
-    Operation(
-        "update", "PATCH", "/{objectId}", update, bodies.ObjectOut, 200,
-        "Change some properties of one {one}; properties not named stay as they are, an empty text clears a value.",
+    RecordOperation(
+        "update", "PATCH", "/crm/v3/objects/{objectType}/{objectId}", update, bodies.ObjectOut, 200,
+        "Change some properties of one {record}; properties not named stay as they are, an empty text clears a value.",
     ),
-    Operation(
-        "archive", "DELETE", "/{objectId}", archive, None, 204,
-        "Move one {one} to the recycling bin. It no longer appears in lists and searches; read it with archived=true.",
+    RecordOperation(
+        "archive", "DELETE", "/crm/v3/objects/{objectType}/{objectId}", archive, None, 204,
+        "Move one {record} to the recycling bin. It no longer appears in lists and searches; read it with "
+        "archived=true.",
     ),
-    Operation(
-        "search", "POST", "/search", find, bodies.FoundOut, 200,
-        "Search {many} by property values and free text. Filters in a group must all hold, one group is enough. "
+    RecordOperation(
+        "search", "POST", "/crm/v3/objects/{objectType}/search", find, bodies.FoundOut, 200,
+        "Search {records} by property values and free text. Filters in a group must all hold, one group is enough. "
         "Sorts by one property, returns at most 200 records a page and 10,000 in all.",
+        dependencies=(Depends(refuse_long_body),),
     ),
-    Operation(
-        "batch_read", "POST", "/batch/read", batch_read, bodies.ObjectBatch, 200,
-        f"Read several {{many}} by id or by a unique property. {_LIMITS} Answers 207 if some were not found.",
+    RecordOperation(
+        "batch_read", "POST", "/crm/v3/objects/{objectType}/batch/read", batch_read, bodies.ObjectBatch, 200,
+        f"Read several {{records}} by id or by a unique property. {_LIMITS} Answers 207 if some were not found.",
     ),
-    Operation(
-        "batch_create", "POST", "/batch/create", batch_create, bodies.ObjectBatch, 201,
-        f"Create several {{many}}. {_LIMITS} One invalid input fails the whole batch, unless every input has its own "
-        "objectWriteTraceId: then the rest is created and the answer is 207.",
+    RecordOperation(
+        "batch_create", "POST", "/crm/v3/objects/{objectType}/batch/create", batch_create, bodies.ObjectBatch, 201,
+        f"Create several {{records}}. {_LIMITS} One invalid input fails the whole batch, unless every input has its "
+        "own objectWriteTraceId: then the rest is created and the answer is 207.",
     ),
-    Operation(
-        "batch_update", "POST", "/batch/update", batch_update, bodies.ObjectBatch, 200,
-        f"Change properties of several {{many}}. {_LIMITS} Answers 207 if some were not found.",
+    RecordOperation(
+        "batch_update", "POST", "/crm/v3/objects/{objectType}/batch/update", batch_update, bodies.ObjectBatch, 200,
+        f"Change properties of several {{records}}. {_LIMITS} Answers 207 if some were not found.",
     ),
-    Operation(
-        "batch_upsert", "POST", "/batch/upsert", batch_upsert, bodies.UpsertBatch, 200,
-        f"Update the {{many}} that have the given value of a unique property; create those that do not. {_LIMITS}",
+    RecordOperation(
+        "batch_upsert", "POST", "/crm/v3/objects/{objectType}/batch/upsert", batch_upsert, bodies.UpsertBatch, 200,
+        f"Update the {{records}} that have the given value of a unique property; create those that do not. {_LIMITS}",
     ),
-    Operation(
-        "batch_archive", "POST", "/batch/archive", batch_archive, None, 204,
-        f"Move several {{many}} to the recycling bin. {_LIMITS} Ids that do not exist are passed over.",
+    RecordOperation(
+        "batch_archive", "POST", "/crm/v3/objects/{objectType}/batch/archive", batch_archive, None, 204,
+        f"Move several {{records}} to the recycling bin. {_LIMITS} Ids that do not exist are passed over.",
     ),
 )  # fmt: skip
-MERGE = Operation(
-    "merge", "POST", "/merge", merge, bodies.ObjectOut, 200,
-    "Merge one {one} into another. The primary keeps its values and takes the other's where it has none; associations "
-    "and activities move to it, and the other is archived. This cannot be undone.",
+MERGE = RecordOperation(
+    "merge", "POST", "/crm/v3/objects/{objectType}/merge", merge, bodies.ObjectOut, 200,
+    "Merge one {record} into another. The primary keeps its values and takes the other's where it has none; "
+    "associations and activities move to it, and the other is archived. This cannot be undone.",
 )  # fmt: skip
-FORGET = Operation(
-    "gdpr_delete", "POST", "/gdpr-delete", forget, None, 204,
-    "Delete one {one} and its content permanently, as data protection law demands. This cannot be undone.",
+GDPR_DELETE = RecordOperation(
+    "gdpr_delete", "POST", "/crm/v3/objects/{objectType}/gdpr-delete", gdpr_delete, None, 204,
+    "Delete one {record} and its content permanently, as data protection law demands. This cannot be undone.",
 )  # fmt: skip
 
 
-def _wanted(properties: list[str], history: list[str], associations: list[str]) -> Wanted:
-    return Wanted(_split(properties) or None, _split(history), _split(associations))
+def _requested_fields(properties: list[str], history: list[str], associations: list[str]) -> RequestedFields:
+    return RequestedFields(_split_names(properties) or None, _split_names(history), _split_names(associations))
 
 
-def _split(given: list[str]) -> tuple[str, ...]:
-    """Lists come repeated or with commas."""
-    return tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
+def _split_names(texts: list[str]) -> tuple[str, ...]:
+    """A query lists names by repetition or with commas."""
+    return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
 
 
-def _given(properties: Mapping[str, PropertyValue]) -> dict[str, str | None]:
+def _property_changes(properties: Mapping[str, PropertyValue]) -> dict[str, str | None]:
     return {name: as_text(value) for name, value in properties.items()}
 
 
-def _ties(body: bodies.NewIn) -> list[Tie]:
+def _new_associations(body: bodies.NewIn) -> list[NewAssociation]:
     return [
-        Tie(one.to.id, tuple(Spec(spec.associationCategory, spec.associationTypeId) for spec in one.types))
-        for one in body.associations
+        NewAssociation(each.to.id, tuple(Spec(spec.associationCategory, spec.associationTypeId) for spec in each.types))
+        for each in body.associations
     ]
 
 
-def _changes(body: bodies.BatchUpdateIn) -> list[ChangedRecord]:
+def _changed_records(body: bodies.BatchUpdateIn) -> list[ChangedRecord]:
     return [
-        ChangedRecord(one.id, _given(one.properties), one.idProperty, one.objectWriteTraceId) for one in body.inputs
+        ChangedRecord(each.id, _property_changes(each.properties), each.idProperty, each.objectWriteTraceId)
+        for each in body.inputs
     ]
 
 
-def _asked(body: bodies.SearchIn) -> Search:
+def _search_request(body: bodies.SearchIn) -> SearchRequest:
     groups = [group.filters for group in body.filterGroups]
     if body.filters:
         groups.append(body.filters)
-    return Search(
-        groups=tuple(
-            tuple(
-                search.Filter(
-                    one.propertyName,
-                    one.operator,
-                    one.value,
-                    None if one.values is None else tuple(one.values),
-                    one.highValue,
-                )
-                for one in group
-            )
-            for group in groups
-        ),
+    return SearchRequest(
+        groups=tuple(tuple(map(_filter, group)) for group in groups),
         query=body.query,
         sort=_sort(body.sorts[0]) if body.sorts else None,
         properties=tuple(dict.fromkeys(body.properties)) if body.properties else None,
@@ -257,16 +254,21 @@ def _asked(body: bodies.SearchIn) -> Search:
     )
 
 
-def _sort(given: str | bodies.SortIn) -> Sort:
-    if isinstance(given, str):
-        return Sort(given.removeprefix("-"), descending=given.startswith("-"))
-    return Sort(given.propertyName, descending=given.direction == "DESCENDING")
+def _filter(body: bodies.FilterIn) -> Filter:
+    values = None if body.values is None else tuple(body.values)
+    return Filter(body.propertyName, body.operator, body.value, values, body.highValue)
 
 
-for _kind in STANDARD:
-    register(router, _kind, OPERATIONS)
-    if _kind.mergeable:
-        register(router, _kind, (MERGE,))
-    if _kind.name == "contacts":
-        register(router, _kind, (FORGET,))
-register(router, None, OPERATIONS)
+def _sort(body: str | bodies.SortIn) -> Sort:
+    if isinstance(body, str):
+        return Sort(body.removeprefix("-"), descending=body.startswith("-"))
+    return Sort(body.propertyName, descending=body.direction == "DESCENDING")
+
+
+for _object_type in STANDARD:
+    register_for_type(router, OPERATIONS, _object_type)
+    if _object_type.is_mergeable:
+        register_for_type(router, (MERGE,), _object_type)
+    if _object_type.name == "contacts":
+        register_for_type(router, (GDPR_DELETE,), _object_type)
+register(router, OPERATIONS)

@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from services.crm.schemas.records import AssociatedOut, Category, SpecIn
+from services.crm.rows import AssociationCategory
+from services.crm.schemas.records import AssociatedOut, SpecIn
 from services.crm.schemas.shared import BatchOut, IdIn, In, Label, ListOf, Name, Out, PageOf, Paging, RecordId, TypeId
 
 
@@ -110,7 +111,7 @@ class IdOut(Out):
 class SpecOut(Out):
     """The type of an association."""
 
-    associationCategory: Category
+    associationCategory: AssociationCategory
     associationTypeId: int
 
 
@@ -125,7 +126,7 @@ class DefaultTieOut(Out):
 class LabelOut(Out):
     """A type of association between two object types."""
 
-    category: Category
+    category: AssociationCategory
     typeId: int
     label: str | None
 

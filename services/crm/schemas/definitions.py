@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from services.crm.rows import PropertyType
 from services.crm.schemas.shared import BatchOut, Flag, In, Label, ListOf, Moment, Name, Order, Out, PageOf
 
 PropertyName = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z][a-z0-9_]*$")]
-PropertyType = Literal["string", "number", "date", "datetime", "enumeration", "bool"]
 FieldType = Literal[
     "textarea", "text", "date", "file", "number", "select", "radio", "checkbox", "booleancheckbox",
     "calculation_equation", "html", "phonenumber",
@@ -188,7 +188,7 @@ class TypePropertyIn(In):
 
     name: PropertyName
     label: Label
-    type: Literal["string", "number", "date", "datetime", "enumeration", "bool"]
+    type: PropertyType
     fieldType: FieldType
     groupName: Name | None = None
     description: _Description = ""

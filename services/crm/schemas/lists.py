@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from services.crm.rows import ImportState, ProcessingType
 from services.crm.schemas.shared import In, Moment, Name, Out, PageOf, Paging, RecordId
 
-Processing = Literal["MANUAL", "DYNAMIC", "SNAPSHOT"]
 ListName = Annotated[str, Field(min_length=1, max_length=250, pattern=r"\S")]
 RecordIds = Annotated[list[RecordId], Field(max_length=1000, description="Record ids.", examples=[["51204", "51377"]])]
 
@@ -40,7 +40,7 @@ class ListIn(In):
 
     name: ListName = Field(examples=["Renewals this quarter"])
     objectTypeId: Name = Field(examples=["0-1"])
-    processingType: Processing = Field(description="MANUAL lists take no filterBranch, the others need one.")
+    processingType: ProcessingType = Field(description="MANUAL lists take no filterBranch, the others need one.")
     filterBranch: FilterBranchIn | None = None
     customProperties: dict[str, str] | None = None
     listFolderId: int | None = None
@@ -57,7 +57,7 @@ class ListSearchIn(In):
 
     query: str | None = Field(default=None, max_length=250, description="A part of the name.")
     listIds: list[RecordId] | None = Field(default=None, max_length=500)
-    processingTypes: list[Processing] | None = Field(default=None, max_length=3)
+    processingTypes: list[ProcessingType] | None = Field(default=None, max_length=3)
     objectTypeId: Name | None = None
     offset: Annotated[int, Field(strict=True, ge=0, le=10**6)] = 0
     count: Annotated[int, Field(strict=True, ge=1, le=500)] = 20
@@ -78,7 +78,7 @@ class ListOut(Out):
     listId: str
     name: str
     objectTypeId: str
-    processingType: Processing
+    processingType: ProcessingType
     processingStatus: str
     listVersion: int
     size: int
@@ -115,7 +115,7 @@ class FoundListOut(Out):
     listId: str
     name: str
     objectTypeId: str
-    processingType: Processing
+    processingType: ProcessingType
     processingStatus: str
     listVersion: int
     createdById: str
@@ -172,9 +172,6 @@ class MembershipsOut(Out):
 
     total: int
     results: list[MembershipOut]
-
-
-ImportState = Literal["STARTED", "PROCESSING", "DONE", "FAILED", "CANCELED", "DEFERRED", "REVERTED"]
 
 
 class ImportMetadata(Out):

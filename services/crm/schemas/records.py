@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from services.crm.rows import AssociationCategory, Operator
 from services.crm.schemas.shared import (
     BatchOut,
     IdIn,
@@ -18,7 +19,6 @@ from services.crm.schemas.shared import (
     TypeId,
 )
 
-Category = Literal["HUBSPOT_DEFINED", "USER_DEFINED", "INTEGRATOR_DEFINED"]
 Properties = Annotated[
     dict[Name, PropertyValue],
     Field(
@@ -33,7 +33,7 @@ Trace = Annotated[str | None, Field(max_length=254, description="Your own mark f
 class SpecIn(In):
     """The type of an association."""
 
-    associationCategory: Category = Field(description="HUBSPOT_DEFINED for the types every account has.")
+    associationCategory: AssociationCategory = Field(description="HUBSPOT_DEFINED for the types every account has.")
     associationTypeId: TypeId = Field(description="For example 279 for contact to company.", examples=[279])
 
 
@@ -109,10 +109,6 @@ class ForgetIn(In):
     idProperty: Name | None = Field(default=None, description="email, if objectId is an email address.")
 
 
-Operator = Literal[
-    "EQ", "NEQ", "LT", "LTE", "GT", "GTE", "BETWEEN", "IN", "NOT_IN", "HAS_PROPERTY", "NOT_HAS_PROPERTY",
-    "CONTAINS_TOKEN", "NOT_CONTAINS_TOKEN",
-]  # fmt: skip
 _Short = Annotated[str, Field(max_length=3000)]
 
 

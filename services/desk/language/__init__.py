@@ -1,1 +1,1 @@
-"""The desk's search language: read, planned, answered."""
+"""The desk's search language: parsing, planning and running a query."""

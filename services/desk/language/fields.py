@@ -1,22 +1,23 @@
-"""Which keys each kind of thing is searched by."""
+"""The keys that each kind of record is searched by."""
 
 from collections.abc import Mapping
 
+from services.desk.documents import select_ids
 from services.desk.indexing import PRIORITIES, STATUSES
-from services.desk.language.asked import ANY, NONE, Asked, Test, ids, number
-from services.desk.language.comparing import (
-    exact,
+from services.desk.language.context import ANY, NONE, FieldTest, SearchContext, id_in, read_number, rows_where
+from services.desk.language.field_tests import (
     flag,
     identity,
-    linked,
+    match_person,
     moment,
-    named,
+    name_reference,
     one_of,
-    people,
     person,
-    ranked,
-    valued,
-    written,
+    rank,
+    tag,
+    value,
+    whole_value,
+    words_in,
 )
 from services.desk.language.syntax import Property
 
@@ -25,125 +26,126 @@ _ROLES = {"end-user": "end-user", "enduser": "end-user", "end_user": "end-user"}
 _RATED = {"goodwithcomment": ("good", True), "badwithcomment": ("bad", True)}
 
 
-def _in_copy(asked: Asked, term: Property) -> str | None:
-    who = people(asked, term)
+def _has_copy(context: SearchContext, term: Property) -> str | None:
+    who = match_person(context, term)
     if who is None:
         return None
-    return ids(f"SELECT owner_id FROM ticket_links WHERE kind = 'cc' AND CAST(value AS INTEGER) {who}")  # noqa: S608 - bound
+    return id_in(select_ids("ticket_links", f"kind = 'cc' AND CAST(value AS INTEGER) {who}", "owner_id"))
 
 
-def _commented(asked: Asked, term: Property) -> str | None:
-    who = people(asked, term)
-    return None if who is None else ids(f"SELECT ticket_id FROM comments WHERE author_id {who}")  # noqa: S608 - bound
+def _has_commenter(context: SearchContext, term: Property) -> str | None:
+    who = match_person(context, term)
+    return None if who is None else id_in(select_ids("comments", f"author_id {who}", "ticket_id"))
 
 
-def _in_comments(asked: Asked, term: Property) -> str | None:
-    found = written("comments_texts")(asked, term)
-    return None if found is None else ids(f"SELECT ticket_id FROM comments WHERE {found}")  # noqa: S608 - bound
+def _has_comment(context: SearchContext, term: Property) -> str | None:
+    condition = words_in("comments_texts")(context, term)
+    return None if condition is None else id_in(select_ids("comments", condition, "ticket_id"))
 
 
-def _attached(_: Asked, term: Property) -> str | None:
-    inside = ids("SELECT ticket_id FROM comments WHERE files > 0")
-    return inside if term.value.lower() == "true" else f"NOT {inside}"
+def _has_attachment(_: SearchContext, term: Property) -> str | None:
+    tickets = id_in(select_ids("comments", "files > 0", "ticket_id"))
+    return tickets if term.value.lower() == "true" else f"NOT {tickets}"
 
 
-def _satisfied(asked: Asked, term: Property) -> str | None:
+def _has_rating(context: SearchContext, term: Property) -> str | None:
     score, with_comment = _RATED.get(term.value.lower(), (term.value.lower(), False))
     if score not in ("good", "bad"):
-        told = f"body ->> '$.satisfaction_rating.score' = {asked.binder.bind(score)}"
-        return ids(f"SELECT id FROM tickets WHERE {told}")  # noqa: S608 - bound
-    given = f"SELECT ticket_id FROM satisfaction_ratings WHERE score = {asked.binder.bind(score)}"  # noqa: S608 - bound
-    return ids(f"{given} AND ifnull(body ->> '$.comment', '') <> ''" if with_comment else given)
+        return rows_where("tickets", f"body ->> '$.satisfaction_rating.score' = {context.binder.bind(score)}")
+    rated = f"score = {context.binder.bind(score)}"
+    if with_comment:
+        rated += " AND ifnull(body ->> '$.comment', '') <> ''"
+    return id_in(select_ids("satisfaction_ratings", rated, "ticket_id"))
 
 
-def _any_value(asked: Asked, term: Property) -> str | None:
-    value = asked.binder.bind(term.value)
-    return ids(f"SELECT owner_id FROM ticket_links WHERE kind LIKE 'field:%' AND value = {value}")  # noqa: S608 - bound
+def _has_any_value(context: SearchContext, term: Property) -> str | None:
+    condition = f"kind LIKE 'field:%' AND value = {context.binder.bind(term.value)}"
+    return id_in(select_ids("ticket_links", condition, "owner_id"))
 
 
-def _ticketed(term: Property) -> Test | None:
-    """`custom_field_123:value` and its like carry their id in the key."""
-    field = number(term.key.removeprefix(_CUSTOM)) if term.key.startswith(_CUSTOM) else None
-    return None if field is None else valued("ticket_links", f"field:{field}")
+def _custom_field(term: Property) -> FieldTest | None:
+    """`custom_field_123:value` carries the field's id in its key."""
+    field = read_number(term.key.removeprefix(_CUSTOM)) if term.key.startswith(_CUSTOM) else None
+    return None if field is None else value("ticket_links", f"field:{field}")
 
 
-def _belonging(asked: Asked, term: Property) -> str | None:
-    """A user's group: membership, not a column."""
-    value = term.value.casefold()
-    if value in (NONE, ANY):
-        inside = ids("SELECT user_id FROM group_memberships")
-        return f"NOT {inside}" if value == NONE else inside
-    found = number(value)
-    if found is not None:
-        return ids(f"SELECT user_id FROM group_memberships WHERE group_id = {asked.binder.bind(found)}")  # noqa: S608 - bound
-    there = exact("groups", "name_folded", folded=True)(asked, term)
-    return ids(f"SELECT user_id FROM group_memberships WHERE group_id IN (SELECT id FROM groups WHERE {there})")  # noqa: S608 - bound
+def _has_group(context: SearchContext, term: Property) -> str | None:
+    """A user's group is a membership, not a column."""
+    name = term.value.casefold()
+    if name in (NONE, ANY):
+        members = id_in("SELECT user_id FROM group_memberships")
+        return f"NOT {members}" if name == NONE else members
+    number = read_number(name)
+    if number is not None:
+        return id_in(select_ids("group_memberships", f"group_id = {context.binder.bind(number)}", "user_id"))
+    named = whole_value("groups", "name_folded", folded=True)(context, term) or "0"
+    return id_in(select_ids("group_memberships", f"group_id IN ({select_ids('groups', named)})", "user_id"))
 
 
-_TICKET: Mapping[str, Test] = {
-    "status": ranked("tickets", "status_rank", STATUSES),
-    "priority": ranked("tickets", "priority_rank", PRIORITIES),
+_TICKET: Mapping[str, FieldTest] = {
+    "status": rank("tickets", "status_rank", STATUSES),
+    "priority": rank("tickets", "priority_rank", PRIORITIES),
     "ticket_type": one_of("tickets", "type"),
     "assignee": person("assignee_id"),
     "requester": person("requester_id"),
     "submitter": person("submitter_id"),
-    "cc": _in_copy,
-    "commenter": _commented,
-    "group": named("tickets", "group_id", "groups"),
-    "organization": named("tickets", "organization_id", "organizations"),
-    "tags": linked("ticket_links", "tag"),
+    "cc": _has_copy,
+    "commenter": _has_commenter,
+    "group": name_reference("tickets", "group_id", "groups"),
+    "organization": name_reference("tickets", "organization_id", "organizations"),
+    "tags": tag("ticket_links", "tag"),
     "created": moment("tickets", "created_at"),
     "updated": moment("tickets", "updated_at"),
     "solved": moment("tickets", "solved_at"),
     "due_date": moment("tickets", "due_at"),
-    "subject": written("tickets_texts", "subject_text"),
-    "description": written("tickets_texts", "description_text"),
-    "comment": _in_comments,
+    "subject": words_in("tickets_texts", "subject_text"),
+    "description": words_in("tickets_texts", "description_text"),
+    "comment": _has_comment,
     "via": one_of("tickets", "channel", {"mail": "email", "web_form": "web", "webform": "web"}),
-    "brand": exact("tickets", "brand_id"),
-    "form": exact("tickets", "ticket_form_id"),
-    "problem_id": exact("tickets", "problem_id"),
-    "external_id": exact("tickets", "external_id"),
-    "satisfaction": _satisfied,
-    "has_attachment": _attached,
-    "fieldvalue": _any_value,
+    "brand": whole_value("tickets", "brand_id"),
+    "form": whole_value("tickets", "ticket_form_id"),
+    "problem_id": whole_value("tickets", "problem_id"),
+    "external_id": whole_value("tickets", "external_id"),
+    "satisfaction": _has_rating,
+    "has_attachment": _has_attachment,
+    "fieldvalue": _has_any_value,
     "id": identity,
     "ticket_id": identity,
 }
-_USER: Mapping[str, Test] = {
-    "name": written("users_texts", "name_text"),
-    "email": exact("users", "email_folded", folded=True),
+_USER: Mapping[str, FieldTest] = {
+    "name": words_in("users_texts", "name_text"),
+    "email": whole_value("users", "email_folded", folded=True),
     "role": one_of("users", "role", _ROLES),
-    "phone": exact("users", "phone"),
-    "external_id": exact("users", "external_id"),
-    "notes": written("users_texts", "user_text"),
-    "details": written("users_texts", "user_text"),
-    "tags": linked("user_links", "tag"),
-    "organization": named("users", "organization_id", "organizations"),
-    "group": _belonging,
+    "phone": whole_value("users", "phone"),
+    "external_id": whole_value("users", "external_id"),
+    "notes": words_in("users_texts", "user_text"),
+    "details": words_in("users_texts", "user_text"),
+    "tags": tag("user_links", "tag"),
+    "organization": name_reference("users", "organization_id", "organizations"),
+    "group": _has_group,
     "created": moment("users", "created_at"),
     "updated": moment("users", "updated_at"),
     "active": flag("users", "active"),
     "id": identity,
 }
-_ORGANIZATION: Mapping[str, Test] = {
-    "name": written("organizations_texts", "name_text"),
-    "external_id": exact("organizations", "external_id"),
-    "notes": written("organizations_texts", "organization_text"),
-    "details": written("organizations_texts", "organization_text"),
-    "tags": linked("organization_links", "tag"),
-    "domain": linked("organization_links", "domain"),
+_ORGANIZATION: Mapping[str, FieldTest] = {
+    "name": words_in("organizations_texts", "name_text"),
+    "external_id": whole_value("organizations", "external_id"),
+    "notes": words_in("organizations_texts", "organization_text"),
+    "details": words_in("organizations_texts", "organization_text"),
+    "tags": tag("organization_links", "tag"),
+    "domain": tag("organization_links", "domain"),
     "created": moment("organizations", "created_at"),
     "updated": moment("organizations", "updated_at"),
     "id": identity,
 }
-_GROUP: Mapping[str, Test] = {
-    "name": exact("groups", "name_folded", folded=True),
+_GROUP: Mapping[str, FieldTest] = {
+    "name": whole_value("groups", "name_folded", folded=True),
     "created": moment("groups", "created_at"),
     "updated": moment("groups", "updated_at"),
     "id": identity,
 }
-FIELDS: Mapping[str, Mapping[str, Test]] = {
+FIELDS: Mapping[str, Mapping[str, FieldTest]] = {
     "ticket": _TICKET,
     "user": _USER,
     "organization": _ORGANIZATION,
@@ -167,15 +169,15 @@ _ALIASES = {
 }
 
 
-def key_of(term: Property) -> str:
+def resolve_key(term: Property) -> str:
     return _ALIASES.get(term.key, term.key)
 
 
-def test_of(kind: str, term: Property) -> Test | None:
-    """None where this kind of thing has no such field."""
-    found = FIELDS[kind].get(key_of(term))
-    return _ticketed(term) if found is None and kind == "ticket" else found
+def find_test(kind: str, term: Property) -> FieldTest | None:
+    """Returns None where this kind of record has no such field."""
+    test = FIELDS[kind].get(resolve_key(term))
+    return _custom_field(term) if test is None and kind == "ticket" else test
 
 
 def is_known(term: Property) -> bool:
-    return any(test_of(kind, term) is not None for kind in FIELDS)
+    return any(find_test(kind, term) is not None for kind in FIELDS)

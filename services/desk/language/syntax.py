@@ -1,4 +1,4 @@
-"""What was asked: `printer type:ticket status<solved -tags:spam "first invoice" order_by:created`, as terms."""
+"""Parses a query such as `printer type:ticket status<solved -tags:spam "first invoice" order_by:created`."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _TERM = re.compile(
     re.VERBOSE,
 )
 _SORTS = frozenset({"order_by", "sort_by", "sort", "sort_order"})
-_WAYS = {"asc": False, "ascending": False, "desc": True, "descending": True}
+_DIRECTIONS = {"asc": False, "ascending": False, "desc": True, "descending": True}
 _MOST_TERMS = 60
 LONGEST = 4_000
 
@@ -38,7 +38,7 @@ class Property:
     is_negated: bool = False
 
     def as_text(self) -> Text:
-        """What a key that nobody knows means: the very words."""
+        """Returns the words themselves, which is what a term with an unknown key means."""
         return Text(f"{self.key}{self.sign}{self.value}", is_phrase=True, is_negated=self.is_negated)
 
 
@@ -54,27 +54,27 @@ class Query:
 
 
 class TooLong(ValueError):
-    """More than anybody would type."""
+    """The query is longer than the desk reads."""
 
 
 @lru_cache(maxsize=1000)
-def parse(written: str) -> Query:
-    if len(written) > LONGEST:
+def parse(text: str) -> Query:
+    if len(text) > LONGEST:
         raise TooLong(f"a query has at most {LONGEST} characters")
-    found = [_term(match) for match in _TERM.finditer(written.replace("\x00", " "))]
-    if len(found) > _MOST_TERMS:
+    terms = [_read_term(match) for match in _TERM.finditer(text.replace("\x00", " "))]
+    if len(terms) > _MOST_TERMS:
         raise TooLong(f"a query has at most {_MOST_TERMS} terms")
-    properties = [term for term in found if isinstance(term, Property)]
+    properties = [term for term in terms if isinstance(term, Property)]
     return Query(
-        kinds=_kinds(properties),
-        texts=tuple(term for term in found if isinstance(term, Text) and term.words.strip("*- ")),
+        kinds=_read_kinds(properties),
+        texts=tuple(term for term in terms if isinstance(term, Text) and term.words.strip("*- ")),
         properties=tuple(term for term in properties if term.key != "type" and term.key not in _SORTS),
         order_by=next((term.value.lower() for term in properties if term.key in ("order_by", "sort_by")), None),
-        descending=_way(properties),
+        descending=_read_direction(properties),
     )
 
 
-def _term(match: re.Match[str]) -> Text | Property:
+def _read_term(match: re.Match[str]) -> Text | Property:
     is_negated = match["not"] is not None
     if match["key"] is not None:
         quoted = match["quoted"]
@@ -85,14 +85,14 @@ def _term(match: re.Match[str]) -> Text | Property:
     return Text(match["word"], is_negated=is_negated)
 
 
-def _kinds(properties: list[Property]) -> tuple[str, ...]:
-    """`type:` named twice is either; negated, all the others; unknown kinds hold nothing."""
+def _read_kinds(properties: list[Property]) -> tuple[str, ...]:
+    """`type:` named twice means either; negated, all the others; unknown kinds match nothing."""
     named = [term for term in properties if term.key == "type"]
     wanted = {term.value.lower() for term in named if not term.is_negated}
     unwanted = {term.value.lower() for term in named if term.is_negated}
     return tuple(kind for kind in KINDS if (not wanted or kind in wanted) and kind not in unwanted)
 
 
-def _way(properties: list[Property]) -> bool | None:
+def _read_direction(properties: list[Property]) -> bool | None:
     named = (term.value.lower() for term in properties if term.key in ("sort", "sort_order"))
-    return next((_WAYS[way] for way in named if way in _WAYS), None)
+    return next((_DIRECTIONS[name] for name in named if name in _DIRECTIONS), None)

@@ -1,1 +1,1 @@
-"""What the desk does."""
+"""What the desk does for its callers."""

@@ -1,21 +1,18 @@
 """The HTTP edge, by noun."""
 
 from services.desk.routes import (
-    automations,
     exports,
     help_center,
     jobs,
-    macros,
     organizations,
     requests,
+    rules,
     satisfaction,
     search,
-    service_levels,
     settings,
     suspended,
     threads,
     tickets,
-    triggers,
     uploads,
     users,
     views,
@@ -23,24 +20,24 @@ from services.desk.routes import (
 from services.kernel.app import product_router
 
 router = product_router()
-for _noun in (
-    tickets,
-    threads,
-    jobs,
-    users,
-    organizations,
-    exports,
-    settings,
-    uploads,
-    requests,
-    search,
-    views,
-    macros,
-    triggers,
-    automations,
-    service_levels,
-    satisfaction,
-    suspended,
-    help_center,
+for _router in (
+    tickets.router,
+    threads.router,
+    jobs.router,
+    users.router,
+    organizations.router,
+    exports.router,
+    settings.router,
+    uploads.router,
+    requests.router,
+    search.router,
+    views.router,
+    rules.macros,
+    rules.triggers,
+    rules.automations,
+    rules.service_levels,
+    satisfaction.router,
+    suspended.router,
+    help_center.router,
 ):
-    router.include_router(_noun.router)
+    router.include_router(_router)

@@ -1,21 +1,29 @@
-"""What all routes share: who asks, which page, and how lists are answered."""
+"""What all routes share: the caller, the page of a list, and how lists are answered."""
 
 import base64
 import binascii
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import APIRouter, Request, Response
+import sqlalchemy as sa
+from fastapi import APIRouter, Depends, Request, Response
 
+from services.desk.documents import BY_ID, Cursored, Numbered, Page, Paging, Sort
 from services.desk.errors import Forbidden, InvalidParameter, TooManyValues
-from services.desk.operations import callers
-from services.desk.operations.listing import Cursored, Numbered, Order, Page, Paging
+from services.desk.language.context import id_in, match_text
+from services.desk.records.people import identify_caller, is_staff
+from services.desk.records.times import format_time
+from services.desk.rows.people import UserRow
+from services.desk.rows.tickets import TicketRow
 from services.desk.schemas.base import ErrorOut, Paged
+from services.desk.shapes.base import render_all
+from services.desk.shapes.tickets import render_tickets
 from services.kernel.answers import Json
-from services.kernel.app import product_router
-from services.kernel.statements import Row
+from services.kernel.app import CurrentWorld, product_router
+from services.kernel.documents import Where
 from services.kernel.world import World
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -29,6 +37,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     429: {"description": "Too many requests; try again after Retry-After seconds"},
 }
 MOST_IDS = 100
+_WORD = re.compile(r"\w+", re.UNICODE)
 
 
 def noun_router(noun: str) -> APIRouter:
@@ -37,39 +46,44 @@ def noun_router(noun: str) -> APIRouter:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: who asks, and under which address the desk was reached."""
+    """One request: its world, its caller, and the address under which the desk was reached."""
 
-    user: Row
+    world: World
+    user: UserRow
     base: str
     path: str
     query: str
 
     def link(self, **changed: Any) -> str:
-        """This request once more, with other parameters."""
+        """Returns the address of this request with other parameters."""
         kept = [(name, value) for name, value in parse_qsl(self.query, keep_blank_values=True) if name not in changed]
         kept += [(name, value) for name, value in changed.items() if value is not None]
         return f"{self.base}{self.path}?{urlencode(kept)}" if kept else f"{self.base}{self.path}"
 
 
-def anyone(request: Request, world: World) -> Call:
+def identify(request: Request, world: CurrentWorld) -> Call:
     """A call that end users may make too."""
     scope = request.scope
     headers = dict(scope["headers"])
     base = f"{scope.get('scheme', 'http')}://{headers.get(b'host', b'localhost').decode('latin-1')}"
-    user = callers.caller(world, _email(headers.get(b"authorization", b"")))
-    return Call(user, base, scope["path"], scope["query_string"].decode("latin-1"))
+    user = identify_caller(world, _read_email(headers.get(b"authorization", b"")))
+    return Call(world, user, base, scope["path"], scope["query_string"].decode("latin-1"))
 
 
-def staff(request: Request, world: World) -> Call:
+def require_staff(request: Request, world: CurrentWorld) -> Call:
     """A call that only agents and administrators may make."""
-    call = anyone(request, world)
-    if not callers.is_staff(call.user):
+    call = identify(request, world)
+    if not is_staff(call.user):
         raise Forbidden
     return call
 
 
-def _email(authorization: bytes) -> str | None:
-    """`email/token:TOKEN` or `email:TOKEN`; a bearer brings none."""
+AnyCall = Annotated[Call, Depends(identify)]
+StaffCall = Annotated[Call, Depends(require_staff)]
+
+
+def _read_email(authorization: bytes) -> str | None:
+    """`email/token:TOKEN` or `email:TOKEN`; a bearer has no address."""
     scheme, _, encoded = authorization.partition(b" ")
     if scheme.lower() != b"basic":
         return None
@@ -80,66 +94,100 @@ def _email(authorization: bytes) -> str | None:
     return name.removesuffix("/token") or None
 
 
-def paging(asked: Paged) -> Paging:
-    if asked.page_size is not None or asked.page_after is not None or asked.page_before is not None:
-        if asked.page_after is not None and asked.page_before is not None:
+def read_paging(params: Paged) -> Paging:
+    if params.page_size is not None or params.page_after is not None or params.page_before is not None:
+        if params.page_after is not None and params.page_before is not None:
             raise InvalidParameter("page", "Give page[after] or page[before], not both")
-        return Cursored(asked.page_size or 100, asked.page_after, asked.page_before)
-    return Numbered(asked.page or 1, asked.per_page or 100)
+        return Cursored(params.page_size or 100, params.page_after, params.page_before)
+    return read_numbered(params)
 
 
-def order(asked: Paged, columns: dict[str, str], first: Order | None = None) -> Order:
+def read_numbered(params: Paged) -> Numbered:
+    return Numbered(params.page or 1, params.per_page or 100)
+
+
+def read_single_page(params: Paged) -> Numbered:
+    """Reads the page of a search, whose pages have numbers even where a client sends `page[size]`."""
+    paging = read_paging(params)
+    return paging if isinstance(paging, Numbered) else Numbered(1, paging.size)
+
+
+def read_sort(params: Paged, columns: Mapping[str, str], default: Sort = BY_ID) -> Sort:
     """`sort=-updated_at` with cursors, `sort_by` and `sort_order` with numbers; `columns` by the vendor's names."""
-    if asked.sort is not None:
-        name = asked.sort.removeprefix("-")
+    if params.sort is not None:
+        name = params.sort.removeprefix("-")
         if name not in columns:
             raise InvalidParameter("sort", f"Sort by one of {', '.join(columns)}")
-        return Order(columns[name], asked.sort.startswith("-"))
-    if asked.sort_by in columns:
-        return Order(columns[asked.sort_by], asked.sort_order == "desc")
-    start = first or Order()
-    return Order(start.column, asked.sort_order == "desc") if asked.sort_order is not None else start
+        return Sort(columns[name], params.sort.startswith("-"))
+    if params.sort_by is not None and params.sort_by in columns:
+        return Sort(columns[params.sort_by], params.sort_order == "desc")
+    return Sort(default.column, params.sort_order == "desc") if params.sort_order is not None else default
 
 
-def listed(call: Call, key: str, page: Page, shown: Sequence[Any], **beside: Any) -> Response:
-    """The list under its key, with links to the pages around it; `beside` holds what was side-loaded."""
-    return Json({key: shown, **beside, **around(call, page)})
+def answer_page(call: Call, key: str, page: Page[Any], shapes: Sequence[Any], **related: Any) -> Response:
+    """Answers the list under its key, with the records sent along and links to the pages around it."""
+    return Json({key: shapes, **related, **page_links(call, page)})
 
 
-def around(call: Call, page: Page) -> dict[str, Any]:
-    return _numbers(call, page) if page.count is not None else _cursors(call, page)
+def answer_rows(call: Call, kind: str, key: str, page: Page[Any]) -> Response:
+    """Answers a page of records of one kind."""
+    return answer_page(call, key, page, render_all(kind, page.rows, call.base))
 
 
-def _numbers(call: Call, page: Page) -> dict[str, Any]:
+def answer_tickets(call: Call, params: Paged, page: Page[TicketRow]) -> Response:
+    """Answers a page of tickets with what `include` names."""
+    shapes, related = render_tickets(call.world, page.rows, read_include(params.include), call.base)
+    return answer_page(call, "tickets", page, shapes, **related)
+
+
+def answer_list(key: str, shapes: Sequence[Any], **related: Any) -> Response:
+    """Answers a list that has one page."""
+    return Json({key: shapes, **related, "count": len(shapes), "next_page": None, "previous_page": None})
+
+
+def answer_count(world: World, value: int) -> Response:
+    return Json({"count": {"value": value, "refreshed_at": format_time(world.clock.now_ms())}})
+
+
+def page_links(call: Call, page: Page[Any]) -> dict[str, Any]:
+    return _numbered_links(call, page) if page.count is not None else _cursor_links(call, page)
+
+
+def _numbered_links(call: Call, page: Page[Any]) -> dict[str, Any]:
     # `page=2.0` is a whole number to whoever validated it.
-    at = int(float(dict(parse_qsl(call.query)).get("page", 1)))
+    number = int(float(dict(parse_qsl(call.query)).get("page", 1)))
     return {
         "count": page.count,
-        "next_page": call.link(page=at + 1) if page.has_more else None,
-        "previous_page": call.link(page=at - 1) if at > 1 else None,
+        "next_page": call.link(page=number + 1) if page.has_more else None,
+        "previous_page": call.link(page=number - 1) if number > 1 else None,
     }
 
 
-def _cursors(call: Call, page: Page) -> dict[str, Any]:
+def _cursor_links(call: Call, page: Page[Any]) -> dict[str, Any]:
     after, before = {"page[after]": page.after_cursor}, {"page[before]": page.before_cursor}
-    turned = "page[after]" in dict(parse_qsl(call.query)) or "page[before]" in dict(parse_qsl(call.query))
-    back = turned and page.before_cursor is not None
+    sent = dict(parse_qsl(call.query))
+    has_previous = ("page[after]" in sent or "page[before]" in sent) and page.before_cursor is not None
     return {
-        "meta": {
-            "has_more": page.has_more,
-            "after_cursor": page.after_cursor,
-            "before_cursor": page.before_cursor,
-        },
+        "meta": {"has_more": page.has_more, "after_cursor": page.after_cursor, "before_cursor": page.before_cursor},
         "links": {
             "next": call.link(**{"page[before]": None}, **after) if page.has_more else None,
-            "prev": call.link(**{"page[after]": None}, **before) if back else None,
+            "prev": call.link(**{"page[after]": None}, **before) if has_previous else None,
         },
     }
 
 
-def ids_of(written: str, name: str = "ids", most: int = MOST_IDS) -> list[int]:
-    """`35,36` as numbers; at most a hundred."""
-    parts = [part.strip() for part in written.split(",") if part.strip()]
+def name_starts_with(table: sa.Table, text: str) -> Where:
+    """Every word of the text begins a word of the name."""
+    words = _WORD.findall(text)
+    if not words:
+        return Where("0")
+    match = " AND ".join(f'name_text : "{word}" *' for word in words[:10])
+    return Where(id_in(match_text(f"{table.name}_texts", ":beginning")), {"beginning": match})
+
+
+def read_ids(text: str, name: str = "ids", most: int = MOST_IDS) -> list[int]:
+    """Reads `35,36`; at most a hundred."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) > most:
         raise TooManyValues(name, most)
     if not parts or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
@@ -147,8 +195,8 @@ def ids_of(written: str, name: str = "ids", most: int = MOST_IDS) -> list[int]:
     return [int(part) for part in parts]
 
 
-def included(asked: str | None) -> frozenset[str]:
-    """`include=users,groups`; tickets(users) of searches reads as users."""
-    if asked is None:
+def read_include(text: str | None) -> frozenset[str]:
+    """Reads `users,groups`; `tickets(users)` of searches means users."""
+    if text is None:
         return frozenset()
-    return frozenset(asked.replace("tickets(", "").replace(")", "").replace(" ", "").split(","))
+    return frozenset(text.replace("tickets(", "").replace(")", "").replace(" ", "").split(","))

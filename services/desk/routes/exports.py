@@ -2,17 +2,17 @@
 
 from typing import Annotated, Any
 
-from fastapi import Query, Request, Response
+from fastapi import Query, Response
 
-from services.desk.operations import incremental, showing, sideloads
-from services.desk.operations.incremental import MOST, Stretch
-from services.desk.operations.showing import Shown
-from services.desk.routes.base import Call, included, noun_router, staff
+from services.desk.operations.exports import MOST, Export, export_by_cursor, export_by_time
+from services.desk.routes.base import Call, StaffCall, noun_router, read_include
+from services.desk.rows.tickets import TicketRow
 from services.desk.schemas import exports as schemas
+from services.desk.shapes.base import Shape, render_all
+from services.desk.shapes.threads import render_metric_event, render_ticket_event
+from services.desk.shapes.tickets import render_related, render_ticket
 from services.desk.tables import audits, metric_events, organizations, tickets, users
 from services.kernel.answers import Json
-from services.kernel.app import CurrentWorld
-from services.kernel.statements import Row
 
 router = noun_router("incremental")
 
@@ -22,45 +22,35 @@ router = noun_router("incremental")
     operation_id="desk.incremental.tickets_by_cursor",
     response_model=schemas.TicketStream,
 )
-async def ticket_stream(
-    asked: Annotated[schemas.CursorAsked, Query()], request: Request, world: CurrentWorld
-) -> Response:
+async def ticket_stream(params: Annotated[schemas.CursorQuery, Query()], call: StaffCall) -> Response:
     """Export tickets in the order in which they last changed, deleted ones too; go on with the cursor."""
-    call = staff(request, world)
-    found = incremental.by_cursor(world, tickets, asked.start_time, asked.cursor, asked.per_page or MOST)
-    beside = sideloads.around(world, found.rows, included(asked.include), call.base)
-    return _streamed(call, "tickets", found, [_ticket(row, call.base) for row in found.rows], beside)
+    result = export_by_cursor(call.world, tickets, params.start_time, params.cursor, params.per_page or MOST)
+    related = render_related(call.world, result.rows, read_include(params.include), call.base)
+    return _answer_cursor(call, "tickets", result, [_render_ticket(row, call.base) for row in result.rows], related)
 
 
 @router.get(
     "/incremental/users/cursor", operation_id="desk.incremental.users_by_cursor", response_model=schemas.UserStream
 )
-async def user_stream(
-    asked: Annotated[schemas.CursorAsked, Query()], request: Request, world: CurrentWorld
-) -> Response:
+async def user_stream(params: Annotated[schemas.CursorQuery, Query()], call: StaffCall) -> Response:
     """Export users in the order in which they last changed; go on with the cursor."""
-    call = staff(request, world)
-    found = incremental.by_cursor(world, users, asked.start_time, asked.cursor, asked.per_page or MOST)
-    return _streamed(call, "users", found, showing.many("user", found.rows, call.base), {})
+    result = export_by_cursor(call.world, users, params.start_time, params.cursor, params.per_page or MOST)
+    return _answer_cursor(call, "users", result, render_all("user", result.rows, call.base), {})
 
 
 @router.get("/incremental/tickets", operation_id="desk.incremental.tickets", response_model=schemas.TicketsSince)
-async def tickets_since(
-    asked: Annotated[schemas.TimeAsked, Query()], request: Request, world: CurrentWorld
-) -> Response:
+async def tickets_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export tickets that changed since start_time, 1,000 at a time."""
-    call = staff(request, world)
-    found = incremental.by_time(world, tickets, asked.start_time, asked.per_page or MOST)
-    beside = sideloads.around(world, found.rows, included(asked.include), call.base)
-    return _since(call, "tickets", found, [_ticket(row, call.base) for row in found.rows], beside)
+    result = export_by_time(call.world, tickets, params.start_time, params.per_page or MOST)
+    related = render_related(call.world, result.rows, read_include(params.include), call.base)
+    return _answer_time(call, "tickets", result, [_render_ticket(row, call.base) for row in result.rows], related)
 
 
 @router.get("/incremental/users", operation_id="desk.incremental.users", response_model=schemas.UsersSince)
-async def users_since(asked: Annotated[schemas.TimeAsked, Query()], request: Request, world: CurrentWorld) -> Response:
+async def users_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export users who changed since start_time."""
-    call = staff(request, world)
-    found = incremental.by_time(world, users, asked.start_time, asked.per_page or MOST)
-    return _since(call, "users", found, showing.many("user", found.rows, call.base), {})
+    result = export_by_time(call.world, users, params.start_time, params.per_page or MOST)
+    return _answer_time(call, "users", result, render_all("user", result.rows, call.base), {})
 
 
 @router.get(
@@ -68,23 +58,19 @@ async def users_since(asked: Annotated[schemas.TimeAsked, Query()], request: Req
     operation_id="desk.incremental.organizations",
     response_model=schemas.OrganizationsSince,
 )
-async def organizations_since(
-    asked: Annotated[schemas.TimeAsked, Query()], request: Request, world: CurrentWorld
-) -> Response:
+async def organizations_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export organizations that changed since start_time."""
-    call = staff(request, world)
-    found = incremental.by_time(world, organizations, asked.start_time, asked.per_page or MOST)
-    return _since(call, "organizations", found, showing.many("organization", found.rows, call.base), {})
+    result = export_by_time(call.world, organizations, params.start_time, params.per_page or MOST)
+    return _answer_time(call, "organizations", result, render_all("organization", result.rows, call.base), {})
 
 
 @router.get(
     "/incremental/ticket_events", operation_id="desk.incremental.ticket_events", response_model=schemas.EventsSince
 )
-async def events_since(asked: Annotated[schemas.TimeAsked, Query()], request: Request, world: CurrentWorld) -> Response:
+async def events_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export what happened to tickets since start_time, audit by audit."""
-    call = staff(request, world)
-    found = incremental.by_time(world, audits, asked.start_time, asked.per_page or MOST, "created_at")
-    return _since(call, "ticket_events", found, [incremental.event(row) for row in found.rows], {})
+    result = export_by_time(call.world, audits, params.start_time, params.per_page or MOST, "created_at")
+    return _answer_time(call, "ticket_events", result, [render_ticket_event(row) for row in result.rows], {})
 
 
 @router.get(
@@ -92,27 +78,24 @@ async def events_since(asked: Annotated[schemas.TimeAsked, Query()], request: Re
     operation_id="desk.incremental.ticket_metric_events",
     response_model=schemas.MetricEventsSince,
 )
-async def metric_events_since(
-    asked: Annotated[schemas.TimeAsked, Query()], request: Request, world: CurrentWorld
-) -> Response:
+async def metric_events_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export what the clocks of tickets did since start_time: started, paused, met, missed."""
-    call = staff(request, world)
-    found = incremental.by_time(world, metric_events, asked.start_time, asked.per_page or MOST, "created_at")
-    return _since(call, "ticket_metric_events", found, [incremental.metric_event(row) for row in found.rows], {})
+    result = export_by_time(call.world, metric_events, params.start_time, params.per_page or MOST, "created_at")
+    return _answer_time(call, "ticket_metric_events", result, [render_metric_event(row) for row in result.rows], {})
 
 
-def _ticket(row: Row, base: str) -> Shown:
-    shown = showing.ticket(row, base)
-    return {**shown, "status": "deleted"} if row["body"]["deleted_at"] is not None else shown
+def _render_ticket(row: TicketRow, base: str) -> Shape:
+    shape = render_ticket(row, base)
+    return {**shape, "status": "deleted"} if row["body"]["deleted_at"] is not None else shape
 
 
-def _streamed(call: Call, key: str, found: Stretch, shown: list[Shown], beside: dict[str, Any]) -> Response:
-    after = call.link(cursor=found.cursor, start_time=None)
-    frame = {"after_url": after, "after_cursor": found.cursor, "before_url": None, "before_cursor": None}
-    return Json({key: shown, **beside, **frame, "end_of_stream": found.end_of_stream})
+def _answer_cursor(call: Call, key: str, result: Export[Any, Any], shapes: list[Shape], related: Shape) -> Response:
+    after = call.link(cursor=result.cursor, start_time=None)
+    frame = {"after_url": after, "after_cursor": result.cursor, "before_url": None, "before_cursor": None}
+    return Json({key: shapes, **related, **frame, "end_of_stream": result.end_of_stream})
 
 
-def _since(call: Call, key: str, found: Stretch, shown: list[Shown], beside: dict[str, Any]) -> Response:
-    following = call.link(start_time=found.end_time)
-    frame = {"count": len(shown), "end_time": found.end_time, "next_page": following}
-    return Json({key: shown, **beside, **frame, "end_of_stream": found.end_of_stream})
+def _answer_time(call: Call, key: str, result: Export[Any, Any], shapes: list[Shape], related: Shape) -> Response:
+    following = call.link(start_time=result.end_time)
+    frame = {"count": len(shapes), "end_time": result.end_time, "next_page": following}
+    return Json({key: shapes, **related, **frame, "end_of_stream": result.end_of_stream})

@@ -1,81 +1,83 @@
-"""Requests: the end user's own door."""
+"""Requests: the API of end users."""
 
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Query, Response
 
+from services.desk.documents import Page, Sort
 from services.desk.indexing import STATUSES
-from services.desk.language.searching import Search, search
-from services.desk.operations import comments, requests, sideloads, tickets
-from services.desk.operations.listing import EVERYTHING, Numbered, Order, Page, among
-from services.desk.routes.base import Call, anyone, listed, noun_router, order, paging
+from services.desk.language.search import Search, run_search
+from services.desk.operations import requests
+from services.desk.operations.comments import list_comments
+from services.desk.operations.tickets import SORT_COLUMNS
+from services.desk.routes.base import AnyCall, Call, answer_page, noun_router, read_paging, read_single_page, read_sort
+from services.desk.rows.tickets import TicketRow
 from services.desk.schemas import requests as schemas
-from services.desk.schemas.base import Id, Paged
+from services.desk.schemas.base import Paged, TicketKey
+from services.desk.shapes.threads import render_comments
+from services.desk.shapes.tickets import render_people, render_request
 from services.kernel.answers import Json
-from services.kernel.app import CurrentWorld
-from services.kernel.statements import Row
+from services.kernel.documents import EVERYTHING, among
 
 router = noun_router("requests")
 
 
 @router.get("/requests", operation_id="desk.requests.list", response_model=schemas.RequestsOut)
-async def page(asked: Annotated[schemas.RequestList, Query()], request: Request, world: CurrentWorld) -> Response:
+async def page(params: Annotated[schemas.RequestList, Query()], call: AnyCall) -> Response:
     """List your own requests for help; `status` narrows them."""
-    call = anyone(request, world)
-    ranks = [STATUSES.index(one.strip()) for one in (asked.status or "").split(",") if one.strip() in STATUSES]
-    where = EVERYTHING if asked.status is None else among("status_rank", ranks)
-    found = requests.page(world, call.user, paging(asked), order(asked, tickets.SORTED), where)
-    return listed(call, "requests", found, [requests.shown(row, call.user, call.base) for row in found.rows])
+    wanted = {part.strip() for part in (params.status or "").split(",")}
+    ranks = [rank for rank, status in enumerate(STATUSES) if status in wanted]
+    where = EVERYTHING if params.status is None else among("status_rank", ranks)
+    result = requests.list_requests(call.world, call.user, read_paging(params), read_sort(params, SORT_COLUMNS), where)
+    return answer_page(call, "requests", result, [render_request(row, call.user, call.base) for row in result.rows])
 
 
 @router.get("/requests/search", operation_id="desk.requests.search", response_model=schemas.RequestsOut)
-async def find(asked: Annotated[schemas.RequestSearch, Query()], request: Request, world: CurrentWorld) -> Response:
+async def find(params: Annotated[schemas.RequestSearch, Query()], call: AnyCall) -> Response:
     """Search your own requests."""
-    call = anyone(request, world)
-    way = paging(asked)
-    numbered = way if isinstance(way, Numbered) else Numbered(1, way.size)
-    hits = search(world, Search(f"{asked.query} requester:me", call.user["id"], "ticket"), numbered.page, numbered.size)
-    rows = [hit.row for hit in hits.hits if hit.row["body"]["requester_id"] == call.user["id"]]
-    found = Page(rows, numbered.page * numbered.size < hits.count, hits.count)
-    return listed(call, "requests", found, [requests.shown(row, call.user, call.base) for row in rows])
+    paging = read_single_page(params)
+    search = Search(f"{params.query} requester:me", call.user["id"], "ticket")
+    results = run_search(call.world, search, paging.page, paging.size)
+    rows = [hit.row for hit in results.hits if hit.row["body"]["requester_id"] == call.user["id"]]
+    result = Page(rows, paging.page * paging.size < results.count, results.count)
+    return answer_page(call, "requests", result, [render_request(row, call.user, call.base) for row in rows])
 
 
 @router.get("/requests/{request_id}", operation_id="desk.requests.show", response_model=schemas.RequestShown)
-async def show(request_id: Id, request: Request, world: CurrentWorld) -> Response:
+async def show(request_id: TicketKey, call: AnyCall) -> Response:
     """Read one of your requests."""
-    call = anyone(request, world)
-    return one(call, requests.read(world, request_id, call.user))
+    return _answer(call, requests.get_request(call.world, request_id, call.user))
 
 
 @router.post("/requests", operation_id="desk.requests.create", response_model=schemas.RequestShown, status_code=201)
-async def create(body: schemas.RequestCreate, request: Request, world: CurrentWorld) -> Response:
+async def create(body: schemas.RequestCreate, call: AnyCall) -> Response:
     """Ask for help in your own name: a new ticket with you as its requester."""
-    call = anyone(request, world)
-    return one(call, requests.create(world, body.request.given(), call.user).after, 201)
+    return _answer(call, requests.create_request(call.world, body.request.dump(), call.user).after, 201)
 
 
 @router.put("/requests/{request_id}", operation_id="desk.requests.update", response_model=schemas.RequestShown)
-async def update(request_id: Id, body: schemas.RequestPut, request: Request, world: CurrentWorld) -> Response:
+async def update(request_id: TicketKey, body: schemas.RequestPut, call: AnyCall) -> Response:
     """Add a comment to your request, or mark it as solved; a comment reopens what waits or is solved."""
-    call = anyone(request, world)
-    return one(call, requests.update(world, request_id, body.request.given(), call.user))
+    return _answer(call, requests.update_request(call.world, request_id, body.request.dump(), call.user))
 
 
 @router.get(
-    "/requests/{request_id}/comments", operation_id="desk.requests.comments", response_model=schemas.RequestCommentsOut
+    "/requests/{request_id}/comments",
+    operation_id="desk.requests.comments",
+    summary="Said",
+    response_model=schemas.RequestCommentsOut,
 )
-async def said(request_id: Id, asked: Annotated[Paged, Query()], request: Request, world: CurrentWorld) -> Response:
+async def comments(request_id: TicketKey, params: Annotated[Paged, Query()], call: AnyCall) -> Response:
     """List what was said on your request, oldest first; internal notes are not shown."""
-    call = anyone(request, world)
-    requests.read(world, request_id, call.user)
-    ordered = order(asked, {"created_at": "created_at"}, Order("created_at"))
-    found = comments.of_ticket(world, request_id, paging(asked), ordered, public_only=True)
-    authors = sideloads.people(world, [row["body"]["author_id"] for row in found.rows], call.base)
+    requests.get_request(call.world, request_id, call.user)
+    sort = read_sort(params, {"created_at": "created_at"}, Sort("created_at"))
+    result = list_comments(call.world, request_id, read_paging(params), sort, public_only=True)
+    authors = render_people(call.world, [row["body"]["author_id"] for row in result.rows], call.base)
     named = [
-        {"id": one["id"], "name": one["name"], "agent": one["role"] != "end-user", "photo": None} for one in authors
+        {"id": user["id"], "name": user["name"], "agent": user["role"] != "end-user", "photo": None} for user in authors
     ]
-    return listed(call, "comments", found, comments.shown(world, found.rows, call.base), users=named)
+    return answer_page(call, "comments", result, render_comments(call.world, result.rows, call.base), users=named)
 
 
-def one(call: Call, row: Row, status: int = 200) -> Response:
-    return Json({"request": requests.shown(row, call.user, call.base)}, status)
+def _answer(call: Call, row: TicketRow, status: int = 200) -> Response:
+    return Json({"request": render_request(row, call.user, call.base)}, status)

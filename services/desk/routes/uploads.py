@@ -7,13 +7,14 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from services.desk.errors import InvalidParameter
-from services.desk.operations import attaching, listing, records
-from services.desk.routes.base import anyone, noun_router
+from services.desk.operations.attachments import add_upload, discard_upload, read_content
+from services.desk.routes.base import AnyCall, noun_router
+from services.desk.rows import UploadToken
 from services.desk.schemas import exports as schemas
-from services.desk.schemas.base import Id
+from services.desk.schemas.base import AttachmentKey
+from services.desk.shapes.threads import render_attachment
 from services.desk.tables import attachments
 from services.kernel.answers import Json
-from services.kernel.app import CurrentWorld
 
 router = noun_router("uploads")
 _FORM = "multipart/form-data"
@@ -41,25 +42,25 @@ _BODY: dict[str, Any] = {
     status_code=201,
     openapi_extra={"requestBody": _BODY},
 )
-async def create(asked: Annotated[schemas.UploadAsked, Query()], request: Request, world: CurrentWorld) -> Response:
+async def create(params: Annotated[schemas.UploadQuery, Query()], request: Request, call: AnyCall) -> Response:
     """Upload a file; name the token of the answer in a comment's uploads to attach it."""
-    call = anyone(request, world)
-    kind, content = await _received(request)
-    upload, kept = attaching.upload(world, asked.filename, kind, content, asked.token)
-    files = listing.by_ids(world, attachments, upload["body"]["attachment_ids"])
-    told = {
+    content_type, content = await _read_file(request)
+    token = None if params.token is None else UploadToken(params.token)
+    upload, attachment = add_upload(call.world, params.filename, content_type, content, token)
+    files = attachments.by_ids(call.world, upload["body"]["attachment_ids"])
+    shape = {
         "token": upload["id"],
-        "attachment": attaching.shown(kept, call.base),
-        "attachments": [attaching.shown(file, call.base) for file in files],
+        "attachment": render_attachment(attachment, call.base),
+        "attachments": [render_attachment(file, call.base) for file in files],
     }
-    return Json({"upload": told}, 201)
+    return Json({"upload": shape}, 201)
 
 
-async def _received(request: Request) -> tuple[str, bytes]:
-    """The raw bytes, or the file of a form."""
-    kind = request.headers.get("content-type", "")
-    if not kind.startswith(_FORM):
-        return kind.partition(";")[0], await request.body()
+async def _read_file(request: Request) -> tuple[str, bytes]:
+    """Returns the type and the bytes of the body, or of the file in a form."""
+    content_type = request.headers.get("content-type", "")
+    if not content_type.startswith(_FORM):
+        return content_type.partition(";")[0], await request.body()
     try:
         async with request.form(max_files=2, max_fields=20) as form:
             part = form.get("file")
@@ -73,20 +74,18 @@ async def _received(request: Request) -> tuple[str, bytes]:
 
 
 @router.delete("/uploads/{token}", operation_id="desk.uploads.delete", status_code=204)
-async def delete(token: str, request: Request, world: CurrentWorld) -> Response:
+async def delete(token: UploadToken, call: AnyCall) -> Response:
     """Discard an upload that no comment has taken yet."""
-    anyone(request, world)
-    attaching.discard(world, token)
+    discard_upload(call.world, token)
     return Response(status_code=204)
 
 
 @router.get(
     "/attachments/{attachment_id}", operation_id="desk.attachments.show", response_model=schemas.AttachmentShown
 )
-async def show(attachment_id: Id, request: Request, world: CurrentWorld) -> Response:
+async def show(attachment_id: AttachmentKey, call: AnyCall) -> Response:
     """Read what is known of an attachment; its content is at content_url."""
-    call = anyone(request, world)
-    return Json({"attachment": attaching.shown(records.need(world, attachments, attachment_id), call.base)})
+    return Json({"attachment": render_attachment(attachments.need(call.world, attachment_id), call.base)})
 
 
 @router.get(
@@ -95,8 +94,7 @@ async def show(attachment_id: Id, request: Request, world: CurrentWorld) -> Resp
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
     response_class=Response,
 )
-async def content(attachment_id: Id, request: Request, world: CurrentWorld) -> Response:
+async def content(attachment_id: AttachmentKey, call: AnyCall) -> Response:
     """Download an attachment."""
-    anyone(request, world)
-    row = records.need(world, attachments, attachment_id)
-    return Response(attaching.content_of(row), media_type="application/octet-stream")
+    row = attachments.need(call.world, attachment_id)
+    return Response(read_content(row), media_type="application/octet-stream")

@@ -1,1 +1,1 @@
-"""What the desk does by itself: conditions, views, macros, triggers, automations, service levels."""
+"""What the desk does by itself: conditions and actions of rules, triggers, automations, service levels."""

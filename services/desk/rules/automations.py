@@ -1,6 +1,7 @@
 """Automations: every full hour, whatever has been so for long enough.
 
-When a ticket will be due can be told ahead, as long as nothing changes: so nobody looks at hours in which nothing is.
+When a ticket will be due is known ahead for as long as nothing changes, so that hours in which nothing is due cost
+nothing.
 """
 
 from bisect import bisect_left
@@ -8,46 +9,46 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from services.desk.operations import records
-from services.desk.operations.changing import SYSTEM, Change, change_ticket
-from services.desk.operations.texts import comment_of
-from services.desk.rules import ruling, subjects
-from services.desk.rules.actions import effect_of
-from services.desk.rules.conditions import Subject, holds, meets, number
+from services.desk.records.ticket_changes import SYSTEM, TicketChange, change_ticket
+from services.desk.rows import TicketId
+from services.desk.rows.tickets import TicketBody, TicketRow
+from services.desk.rules.actions import apply_actions
+from services.desk.rules.conditions import Subject, holds, meets, to_number
 from services.desk.rules.office_hours import HOUR_MS, Schedule
-from services.desk.rules.ruling import Rule
-from services.desk.rules.wording import SINCE, UNTIL, Condition
+from services.desk.rules.rule_store import Rule, attributed, get_active_rules, get_schedule
+from services.desk.rules.subjects import subject_at_rest
+from services.desk.rules.triggers import draft_note, sent_by_rule
+from services.desk.rules.vocabulary import SINCE, UNTIL, Condition
 from services.desk.tables import automations, tickets
-from services.kernel.rote import Rote
-from services.kernel.statements import Row
+from services.kernel.replay_cache import ReplayCache
 from services.kernel.world import World
 
 # The vendor's own bound.
 MOST_AT_ONCE = 1_000
-_KEPT = "automations"
-# Other wordings than a world's own are those of episodes in which somebody wrote rules.
+_FORECAST = "automations"
+# Other wordings than a template's own are those of episodes in which somebody wrote rules.
 _TEMPLATES_KEPT = 32
-_LIVING = "SELECT id FROM tickets WHERE status_rank < 5 AND deleted_at IS NULL"
+_UNCLOSED = "SELECT id FROM tickets WHERE status_rank < 5 AND deleted_at IS NULL"
 _WITH_INCIDENTS = "SELECT DISTINCT problem_id FROM tickets WHERE problem_id IS NOT NULL"
 _REQUEST_OF = "SELECT request FROM changes WHERE revision = :revision"
-# With a plus the table's name finds no index: what was written since is little, what was ever written may be much.
+# The plus keeps SQLite from using the index on the table's name: few rows are newer, many may be of that table.
 _TICKETS_SINCE = "SELECT row_id FROM changes WHERE revision > :revision AND +table_name = 'tickets'"
 _WRITTEN = """SELECT iif(table_name = 'tickets', row_id, coalesce(after, before) ->> '$.body.ticket_id')
     FROM changes WHERE revision > :revision AND +table_name IN ('tickets', 'sla_targets')"""
-Then = Callable[[World, Change], None]
+AfterChange = Callable[[World, TicketChange], None]
 
 
 @dataclass(slots=True)
-class Outlook:
-    """When each living ticket, as it stands, will next meet an automation; those that never will are not in it."""
+class Forecast:
+    """The hour at which each unclosed ticket, as it stands, next meets an automation, if it ever does."""
 
     rules: list[Rule]
     schedule: Schedule
-    hours: dict[int, int]
-    # Everything up to this change is in it; the request that made the change tells whether it still stands.
+    hours: dict[TicketId, int]
+    # The last change that it includes, and the request that made it: an undone change has another request by now.
     revision: int = 0
     request: int = 0
-    # The earliest of all hours; None where it has to be looked for.
+    # The earliest of all hours; None where it is not known.
     first: int | None = None
 
     def earliest(self) -> int | None:
@@ -55,22 +56,22 @@ class Outlook:
             self.first = min(self.hours.values(), default=None)
         return self.first
 
-    def holds(self, world: World, rules: list[Rule], schedule: Schedule) -> bool:
-        """Rules and office hours are the same, and nothing that was seen has been undone since."""
+    def is_valid(self, world: World, rules: list[Rule], schedule: Schedule) -> bool:
+        """Rules and office hours are the same, and nothing that was included has been undone since."""
         if self.rules != rules or self.schedule != schedule:
             return False
-        found = world.rows(_REQUEST_OF, {"revision": self.revision}) if self.revision else [(0,)]
-        return found == [(self.request,)]
+        request = world.rows(_REQUEST_OF, {"revision": self.revision}) if self.revision else [(0,)]
+        return request == [(self.request,)]
 
 
-def next_hour(world: World, after_ms: int, until_ms: int) -> int | None:
-    """The first full hour in (after, until] at which something is to be done."""
+def next_automation_hour(world: World, after_ms: int, until_ms: int) -> int | None:
+    """Returns the first full hour in (after, until] at which a ticket meets an automation."""
     if hour_after(after_ms) > until_ms:
         return None
-    rules = ruling.active(world, automations)
+    rules = get_active_rules(world, automations)
     if not rules:
         return None
-    earliest = _outlook(world, rules, after_ms).earliest()
+    earliest = _update_forecast(world, rules, after_ms).earliest()
     return None if earliest is None or earliest > until_ms else earliest
 
 
@@ -78,166 +79,163 @@ def hour_after(ms: int) -> int:
     return (ms // HOUR_MS + 1) * HOUR_MS
 
 
-def run(world: World, after_ms: int, then: Then) -> None:
-    """The last full hour in (after, now], if there is one; `then` is what follows from every change."""
+def run_automations(world: World, after_ms: int, after_change: AfterChange) -> None:
+    """Runs the last full hour in (after, now], if there is one; `after_change` is called with every change."""
     hour = world.clock.now_ms() // HOUR_MS * HOUR_MS
     if hour <= after_ms:
         return
-    rules = ruling.active(world, automations)
-    schedule = ruling.schedule(world)
-    seen = _outlook(world, rules, hour - 1)
-    if (earliest := seen.earliest()) is None or earliest > hour:
+    rules = get_active_rules(world, automations)
+    schedule = get_schedule(world)
+    forecast = _update_forecast(world, rules, hour - 1)
+    if (earliest := forecast.earliest()) is None or earliest > hour:
         return
-    due = sorted(key for key, at in seen.hours.items() if at <= hour)
-    read: dict[int, Row | None] = {}
+    due = sorted(key for key, hour_ms in forecast.hours.items() if hour_ms <= hour)
+    read: dict[TicketId, TicketRow | None] = {}
     for rule in rules:
         for key in due[:MOST_AT_ONCE]:
             if key not in read:
                 read[key] = world.get(tickets, key)
             row = read[key]
-            if row is not None and meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
+            if row is not None and meets(subject_at_rest(world, row, hour, schedule), rule.conditions):
                 before = world.revision
-                with ruling.answered_for(world, automations, rule):
-                    _ROTE.do(world, (rule.id, key, hour), partial(_take_turn, world, rule.id, key, hour, then))
+                with attributed(world, automations, rule):
+                    _REPLAYS.do(
+                        world, (rule.id, key, hour), partial(_run_rule, world, rule.id, key, hour, after_change)
+                    )
                 # What follows from a change may concern any ticket.
                 for (written,) in world.rows(_TICKETS_SINCE, {"revision": before}):
                     read.pop(written, None)
 
 
-def _take_turn(world: World, rule_id: int, key: int, hour: int, then: Then) -> None:
-    """Depends on nothing that it does not read itself."""
-    rule = next(one for one in ruling.active(world, automations) if one.id == rule_id)
-    _fire(world, rule, records.known(world, tickets, key), hour, then)
+def _run_rule(world: World, rule_id: int, key: TicketId, hour: int, after_change: AfterChange) -> None:
+    """Reads everything that it depends on itself, so that a recording of it can be replayed."""
+    rule = next(rule for rule in get_active_rules(world, automations) if rule.id == rule_id)
+    _fire(world, rule, tickets.must_exist(world, key), hour, after_change)
 
 
-_ROTE = Rote()
+_REPLAYS = ReplayCache()
 
 
-def _fire(world: World, rule: Rule, row: Row, hour: int, then: Then) -> None:
+def _fire(world: World, rule: Rule, row: TicketRow, hour: int, after_change: AfterChange) -> None:
     done = row["body"].get("_automated", {})
     if done.get(str(rule.id)) == hour:
         return
-    effect, via = effect_of(world, row, rule.actions, None), rule.via("automation")
-    said = effect.comment(public=False)
-    comment = None if said is None else comment_of(said, author_is_staff=True, public=False)
-    marked = {**row, "body": {**row["body"], "_automated": {**done, str(rule.id): hour}}}
-    told = [{**event, "via": via} for event in effect.told]
-    change = change_ticket(world, marked, effect.changes, SYSTEM, via, comment, told=told)
+    effect, via = apply_actions(world, row, rule.actions, None), rule.via("automation")
+    body: TicketBody = {**row["body"], "_automated": {**done, str(rule.id): hour}}
+    marked: TicketRow = {**row, "body": body}
+    sent = sent_by_rule(effect, via)
+    change = change_ticket(world, marked, effect.changes, SYSTEM, via, draft_note(effect), sent=sent)
     if change is None:
         world.save(tickets, marked, "ticket.noted")
     else:
-        then(world, Change(row, change.after, change.audit, change.comment, SYSTEM, via))
+        after_change(world, TicketChange(row, change.after, change.audit, change.comment, SYSTEM, via))
 
 
-def _outlook(world: World, rules: list[Rule], after_ms: int) -> Outlook:
-    """Worked out anew only for tickets that changed since the last look, or whose hour has passed."""
-    schedule = ruling.schedule(world)
-    seen: Outlook | None = world.beside.get(_KEPT)
-    if seen is None or not seen.holds(world, rules, schedule):
-        seen = world.beside[_KEPT] = Outlook(rules, schedule, _from_the_template(world, rules, schedule))
-    stale = _changed(world, seen)
-    earliest = seen.earliest()
+def _update_forecast(world: World, rules: list[Rule], after_ms: int) -> Forecast:
+    """Works hours out anew only for tickets that changed since the last look, or whose hour has passed."""
+    schedule = get_schedule(world)
+    forecast: Forecast | None = world.attachments.get(_FORECAST)
+    if forecast is None or not forecast.is_valid(world, rules, schedule):
+        forecast = Forecast(rules, schedule, _forecast_template(world, rules, schedule))
+        world.attachments[_FORECAST] = forecast
+    stale = _changed_tickets(world, forecast)
+    earliest = forecast.earliest()
     if earliest is not None and earliest <= after_ms:
-        stale.update(key for key, hour in seen.hours.items() if hour <= after_ms)
+        stale.update(key for key, hour in forecast.hours.items() if hour <= after_ms)
     if stale:
-        seen.first = None
+        forecast.first = None
     for key in stale:
         row = world.get(tickets, key)
         hour = None if row is None or _is_done(row) else _first_hour(world, rules, row, after_ms, schedule)
         if hour is None:
-            seen.hours.pop(key, None)
+            forecast.hours.pop(key, None)
         else:
-            seen.hours[key] = hour
-    return seen
+            forecast.hours[key] = hour
+    return forecast
 
 
-def _changed(world: World, seen: Outlook) -> set[int]:
-    """Tickets that may read differently than at the last look."""
-    if seen.revision == world.revision:
+def _changed_tickets(world: World, forecast: Forecast) -> set[TicketId]:
+    """Returns the tickets that changed since the last look, and moves the forecast up to now."""
+    if forecast.revision == world.revision:
         return set()
-    keys = _written(world, seen.rules, seen.revision)
-    seen.revision = world.revision
-    seen.request = world.rows(_REQUEST_OF, {"revision": seen.revision})[0][0]
+    keys = _written_since(world, forecast.rules, forecast.revision)
+    forecast.revision = world.revision
+    forecast.request = world.rows(_REQUEST_OF, {"revision": forecast.revision})[0][0]
     return keys
 
 
-def _written(world: World, rules: list[Rule], since: int) -> set[int]:
-    """Tickets whose rows or promises were written; where incidents are counted, their problems too."""
+def _written_since(world: World, rules: list[Rule], since: int) -> set[TicketId]:
+    """Returns tickets whose rows or targets were written; where incidents are counted, their problems too."""
     keys = {key for (key,) in world.rows(_WRITTEN, {"revision": since})}
-    if any(one.field == "number_of_incidents" for rule in rules for one in _conditions(rule)):
+    if any(condition.field == "number_of_incidents" for rule in rules for condition in rule.conditions):
         keys.update(key for (key,) in world.rows(_WITH_INCIDENTS))
     return keys
 
 
-def _from_the_template(world: World, rules: list[Rule], schedule: Schedule) -> dict[int, int]:
-    """Most tickets are as every episode finds them: when they fall due is worked out once for all episodes."""
-    known = _standing(world.fingerprint, repr((rules, schedule)))
-    living = [key for (key,) in world.rows(_LIVING)]
-    unknown = [key for key in living if key not in known]
-    written = _written(world, rules, 0) if unknown else set()
+def _forecast_template(world: World, rules: list[Rule], schedule: Schedule) -> dict[TicketId, int]:
+    """Most tickets are as the template has them: the hours of those are worked out once for all episodes."""
+    known = _template_hours(world.fingerprint, repr((rules, schedule)))
+    unclosed = [key for (key,) in world.rows(_UNCLOSED)]
+    unknown = [key for key in unclosed if key not in known]
+    written = _written_since(world, rules, 0) if unknown else set()
     for key in unknown:
         if key not in written:
-            row = records.known(world, tickets, key)
+            row = tickets.must_exist(world, key)
             known[key] = _first_hour(world, rules, row, world.start_ms, schedule)
-    return {key: hour for key in living if (hour := known.get(key)) is not None}
+    return {key: hour for key in unclosed if (hour := known.get(key)) is not None}
 
 
 @lru_cache(maxsize=_TEMPLATES_KEPT)
-def _standing(_fingerprint: str, _wording: str) -> dict[int, int | None]:
-    """Of the tickets of one template under one wording of the rules; filled as they are looked at."""
+def _template_hours(_fingerprint: str, _wording: str) -> dict[TicketId, int | None]:
+    """Returns the dict of one template under one wording of the rules, which its callers fill."""
     return {}
 
 
-def _is_done(row: Row) -> bool:
+def _is_done(row: TicketRow) -> bool:
     return row["body"]["status"] == "closed" or row["body"]["deleted_at"] is not None
 
 
-def _first_hour(world: World, rules: list[Rule], row: Row, after_ms: int, schedule: Schedule) -> int | None:
+def _first_hour(world: World, rules: list[Rule], row: TicketRow, after_ms: int, schedule: Schedule) -> int | None:
     hours = (_hour_of(world, rule, row, after_ms, schedule) for rule in rules)
     return min((hour for hour in hours if hour is not None), default=None)
 
 
-def _hour_of(world: World, rule: Rule, row: Row, after_ms: int, schedule: Schedule) -> int | None:
-    """Conditions turn true at the edges of their times, or just after: try the full hours from each edge on."""
-    subject = subjects.at_rest(world, row, after_ms, schedule)
-    if not all(holds(subject, one) for one in rule.conditions.every if _is_lasting(one)):
+def _hour_of(world: World, rule: Rule, row: TicketRow, after_ms: int, schedule: Schedule) -> int | None:
+    """Conditions become true at the edges of their times, or just after: the full hours after each edge are tried."""
+    subject = subject_at_rest(world, row, after_ms, schedule)
+    if not all(holds(subject, condition) for condition in rule.conditions.required if _is_lasting(condition)):
         return None
-    timed = [one for one in _conditions(rule) if one.is_about_time]
-    edges = [edge for one in timed if (edge := _edge(subject, one, schedule)) is not None]
-    moments = (after_ms, *(edge - 1 for edge in edges), *edges)
-    for hour in sorted({hour_after(max(moment, after_ms)) for moment in moments}):
-        if meets(subjects.at_rest(world, row, hour, schedule), rule.conditions):
+    timed = [condition for condition in rule.conditions if condition.is_about_time]
+    edges = [edge for condition in timed if (edge := _edge(subject, condition, schedule)) is not None]
+    times = (after_ms, *(edge - 1 for edge in edges), *edges)
+    for hour in sorted({hour_after(max(time_ms, after_ms)) for time_ms in times}):
+        if meets(subject_at_rest(world, row, hour, schedule), rule.conditions):
             return hour
     return None
 
 
-def _conditions(rule: Rule) -> tuple[Condition, ...]:
-    return (*rule.conditions.every, *rule.conditions.some)
-
-
 def _is_lasting(condition: Condition) -> bool:
-    """While nobody changes the ticket, it is so at every hour or at none."""
+    """While nobody changes the ticket, the condition holds at every hour or at none."""
     return not condition.is_about_time and condition.field != "in_business_hours"
 
 
 def _edge(subject: Subject, condition: Condition, schedule: Schedule) -> int | None:
-    """When this condition turns, one way or the other."""
+    """Returns when this condition becomes true or false."""
     is_ahead = condition.field in UNTIL
-    at = subject.also((UNTIL if is_ahead else SINCE)[condition.field])
-    if at is None:
+    at_ms = subject.lookup((UNTIL if is_ahead else SINCE)[condition.field])
+    if at_ms is None:
         return None
-    hours = int(number(condition.value) * HOUR_MS)
+    hours = int(to_number(condition.value) * HOUR_MS)
     in_office = condition.operator.endswith("_business_hours")
     if not is_ahead:
-        return schedule.after_ms(at, hours) if in_office else at + hours
+        return schedule.after_ms(at_ms, hours) if in_office else at_ms + hours
     # "Three hours before" is true for the whole hour that begins four hours before.
     hours += HOUR_MS if condition.operator.startswith("is") else 0
-    return _so_long_before(subject.now_ms, at, hours, schedule) if in_office else at - hours
+    return _so_long_before(subject.now_ms, at_ms, hours, schedule) if in_office else at_ms - hours
 
 
 def _so_long_before(from_ms: int, at_ms: int, open_ms: int, schedule: Schedule) -> int:
-    """The first full hour from which less than this is left: office hours run out one way only."""
+    """Returns the last full hour at which at least this much open time is left; it only ever falls."""
     hours = range(from_ms // HOUR_MS, max(from_ms, at_ms) // HOUR_MS + 1)
-    return (
-        HOUR_MS * hours[bisect_left(hours, True, key=lambda one: schedule.open_ms(one * HOUR_MS, at_ms) < open_ms) - 1]
-    )
+    index = bisect_left(hours, True, key=lambda hour: schedule.open_ms(hour * HOUR_MS, at_ms) < open_ms)
+    return HOUR_MS * hours[index - 1]

@@ -1,15 +1,18 @@
-"""Whether a ticket meets the conditions of a rule."""
+"""Evaluates conditions of rules on tickets."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.desk.rows import GroupId, UserId
+from services.desk.rows.people import Role
+from services.desk.rows.tickets import CommentBody, TicketBody
 from services.desk.rules.office_hours import HOUR_MS, Schedule
-from services.desk.rules.wording import (
+from services.desk.rules.vocabulary import (
+    CHANGED,
     COUNTS,
     CUSTOM,
     EQUAL,
-    MOVED,
     ORDERED,
     SCORES,
     SINCE,
@@ -23,49 +26,57 @@ _VIA = {"0": "web", "4": "email", "mail": "email", "5": "api", "8": "rule", "24"
 
 
 @dataclass(frozen=True, slots=True)
+class Author:
+    """Whoever made the change that conditions look at."""
+
+    id: UserId
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A ticket as conditions see it: now, before the update, and whatever came with it."""
 
-    ticket: Mapping[str, Any]
+    ticket: TicketBody
     now_ms: int
     schedule: Schedule
-    before: Mapping[str, Any] | None = None
+    before: TicketBody | None = None
     is_update: bool = True
-    comment: Mapping[str, Any] | None = None
-    author: Mapping[str, Any] | None = None
-    # Looked up only where a condition asks, as what stands in `also`.
+    comment: CommentBody | None = None
+    author: Author | None = None
+    # Looked up only where a condition needs it, like `lookup`.
     requester_role: Callable[[], str] = lambda: "end-user"
     channel: str = "web"
-    # Whose desk it is, for `current_user` and `current_groups`.
-    viewer_id: int | None = None
-    viewer_groups: tuple[int, ...] = ()
-    # Moments and counts that are not on the ticket itself, by the names of SINCE, UNTIL and COUNTS.
-    also: Callable[[str], int | None] = lambda _: None
+    # The member of staff that `current_user` and `current_groups` mean.
+    viewer_id: UserId | None = None
+    viewer_groups: tuple[GroupId, ...] = ()
+    # Returns times and counts that are not on the ticket itself, by the names of SINCE, UNTIL and COUNTS.
+    lookup: Callable[[str], int | None] = lambda _: None
 
 
 def meets(subject: Subject, conditions: Conditions) -> bool:
-    if not all(holds(subject, one) for one in conditions.every):
+    if not all(holds(subject, condition) for condition in conditions.required):
         return False
-    return not conditions.some or any(holds(subject, one) for one in conditions.some)
+    return not conditions.alternatives or any(holds(subject, condition) for condition in conditions.alternatives)
 
 
 def holds(subject: Subject, condition: Condition) -> bool:
     name, operator, value = condition.field, condition.operator, condition.value
     if condition.is_about_time:
-        return _hours(subject, name, operator, value)
+        return _holds_hours(subject, name, operator, value)
     if name in _SPECIAL:
         return _SPECIAL[name](subject, operator, value)
     if name.startswith(CUSTOM):
-        return _custom(subject, name.removeprefix(CUSTOM), operator, value)
-    if operator in MOVED:
-        return _moved(subject, name, operator, value)
+        return _holds_custom(subject, name.removeprefix(CUSTOM), operator, value)
+    if operator in CHANGED:
+        return _holds_change(subject, name, operator, value)
     if value == "current_groups":
-        return (held_by(subject.ticket, name) in subject.viewer_groups) == (operator == "is")
-    return _compared(name, held_by(subject.ticket, name), operator, _meant(subject, name, value))
+        return (get_field(subject.ticket, name) in subject.viewer_groups) == (operator == "is")
+    return _compare(name, get_field(subject.ticket, name), operator, _resolve(subject, name, value))
 
 
-def held_by(ticket: Mapping[str, Any], name: str) -> Any:
-    """A field of a ticket by the name that rules give it."""
+def get_field(ticket: Mapping[str, Any], name: str) -> Any:
+    """Returns a field of a ticket by the name that rules give it."""
     if name != "satisfaction_score":
         return ticket.get(name)
     rating = ticket.get("satisfaction_rating") or {}
@@ -73,33 +84,33 @@ def held_by(ticket: Mapping[str, Any], name: str) -> Any:
     return f"{score}withcomment" if score in ("good", "bad") and rating.get("comment") else score
 
 
-def same(held: Any, asked: Any) -> bool:
-    """Ids come as numbers and as texts; nothing is spelt as null, as an empty text or as a dash."""
-    return _spelt(held) == _spelt(asked)
+def is_same(value: Any, wanted: Any) -> bool:
+    """Ids come as numbers and as texts; nothing is written as null, as an empty text or as a dash."""
+    return _spell(value) == _spell(wanted)
 
 
-def _spelt(value: Any) -> str:
+def _spell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value in (None, "-", "none") else str(value)
 
 
 def rank(name: str, value: Any) -> int:
-    """Where a value stands in its order; one that is not set comes before all others."""
+    """Returns a value's place in its order; one that is not set comes before all others."""
     order = ORDERED[name]
     return order.index(value) if value in order else -1
 
 
-def _compared(name: str, held: Any, operator: str, asked: Any) -> bool:
+def _compare(name: str, value: Any, operator: str, wanted: Any) -> bool:
     match operator:
         case "is":
-            return same(held, asked)
+            return is_same(value, wanted)
         case "is_not":
-            return not same(held, asked)
+            return not is_same(value, wanted)
         case "less_than":
-            return _place(name, held) < _place(name, asked)
+            return _place(name, value) < _place(name, wanted)
         case "greater_than":
-            return _place(name, held) > _place(name, asked)
+            return _place(name, value) > _place(name, wanted)
     return False
 
 
@@ -108,101 +119,99 @@ def _place(name: str, value: Any) -> float:
         return rank(name, value)
     if name == "satisfaction_score":
         return SCORES.index(value) if value in SCORES else -1
-    return number(value)
+    return to_number(value)
 
 
-def number(value: Any) -> float:
+def to_number(value: Any) -> float:
     try:
         return float(value or 0)
     except (TypeError, ValueError):
         return 0.0
 
 
-def _moved(subject: Subject, name: str, operator: str, value: Any) -> bool:
+def _holds_change(subject: Subject, name: str, operator: str, value: Any) -> bool:
     if not subject.is_update:
         return False
-    held = held_by(subject.ticket, name)
-    was = None if subject.before is None else held_by(subject.before, name)
-    changed, asked = not same(held, was), _meant(subject, name, value)
+    after = get_field(subject.ticket, name)
+    before = None if subject.before is None else get_field(subject.before, name)
+    changed, wanted = not is_same(after, before), _resolve(subject, name, value)
     match operator.removeprefix("not_"):
         case "changed":
-            found = changed
+            result = changed
         case "value":
-            found = changed and same(held, asked)
+            result = changed and is_same(after, wanted)
         case _:
-            found = changed and same(was, asked)
-    return not found if operator.startswith("not_") else found
+            result = changed and is_same(before, wanted)
+    return not result if operator.startswith("not_") else result
 
 
-def _meant(subject: Subject, name: str, value: Any) -> Any:
+def _resolve(subject: Subject, name: str, value: Any) -> Any:
     """`current_user` is whoever acts or looks; `requester_id` and `assignee_id` are those of the ticket."""
     if value == "current_user":
-        return subject.viewer_id if subject.author is None else subject.author["id"]
+        return subject.viewer_id if subject.author is None else subject.author.id
     if name.endswith("_id") and value in ("requester_id", "assignee_id"):
-        return subject.ticket.get(str(value))
+        return get_field(subject.ticket, value)
     return value
 
 
-def _hours(subject: Subject, name: str, operator: str, value: Any) -> bool:
+def _holds_hours(subject: Subject, name: str, operator: str, value: Any) -> bool:
     until = name in UNTIL
-    at = subject.also((UNTIL if until else SINCE)[name])
-    if at is None:
+    at_ms = subject.lookup((UNTIL if until else SINCE)[name])
+    if at_ms is None:
         return False
-    start, end = (subject.now_ms, at) if until else (at, subject.now_ms)
+    start, end = (subject.now_ms, at_ms) if until else (at_ms, subject.now_ms)
     in_office = operator.endswith("_business_hours")
     passed = subject.schedule.open_ms(start, end) if in_office and end > start else end - start
-    hours = passed // HOUR_MS
     match operator.removesuffix("_business_hours"):
         case "is":
-            return hours == int(number(value))
+            return passed // HOUR_MS == int(to_number(value))
         case "less_than":
-            return passed < number(value) * HOUR_MS
-    return passed > number(value) * HOUR_MS
+            return passed < to_number(value) * HOUR_MS
+    return passed > to_number(value) * HOUR_MS
 
 
-def _tags(subject: Subject, operator: str, value: Any) -> bool:
-    found = any(tag in subject.ticket["tags"] for tag in listed(value))
-    return found if operator == "includes" else not found
+def _holds_tags(subject: Subject, operator: str, value: Any) -> bool:
+    is_tagged = any(tag in subject.ticket["tags"] for tag in split_words(value))
+    return is_tagged if operator == "includes" else not is_tagged
 
 
-def listed(value: Any) -> list[str]:
+def split_words(value: Any) -> list[str]:
     """Tags and words come as a list, or as a text with blanks or commas between them."""
     parts = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
     return [str(part).casefold() for part in parts]
 
 
-def _worded(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
+def _words_in(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
     def holds_words(subject: Subject, operator: str, value: Any) -> bool:
         text = read(subject).casefold()
         if operator in EQUAL:
             return (str(value or "").casefold() in text) == (operator == "is")
         words = set("".join(letter if letter.isalnum() else " " for letter in text).split())
-        return any(word in words for word in listed(value)) == (operator == "includes")
+        return any(word in words for word in split_words(value)) == (operator == "includes")
 
     return holds_words
 
 
-def _comment_is_public(subject: Subject, operator: str, value: Any) -> bool:
+def _holds_comment_is_public(subject: Subject, operator: str, value: Any) -> bool:
     if subject.comment is None:
         return False
     if value == "not_relevant":
         return operator == "is"
-    asked = value == "requester_can_see_comment" or _spelt(value) in _TRUE
-    return (bool(subject.comment["public"]) == asked) == (operator == "is")
+    wanted = value == "requester_can_see_comment" or _spell(value) in _TRUE
+    return (bool(subject.comment["public"]) == wanted) == (operator == "is")
 
 
-def _acting(subject: Subject, operator: str, value: Any) -> bool:
+def _holds_author(subject: Subject, operator: str, value: Any) -> bool:
     author = subject.author
-    return _role(author["role"] if author else None, author["id"] if author else None, subject, value) == (
-        operator == "is"
-    )
+    role, user_id = (None, None) if author is None else (author.role, author.id)
+    return _has_role(role, user_id, subject, value) == (operator == "is")
 
 
-def _requesting(subject: Subject, operator: str, value: Any) -> bool:
-    return _role(subject.requester_role(), None, subject, value) == (operator == "is")
+def _holds_requester_role(subject: Subject, operator: str, value: Any) -> bool:
+    return _has_role(subject.requester_role(), None, subject, value) == (operator == "is")
 
 
-def _role(role: str | None, user_id: int | None, subject: Subject, value: Any) -> bool:
+def _has_role(role: str | None, user_id: UserId | None, subject: Subject, value: Any) -> bool:
     match str(value).replace("_", "-"):
         case "end-user":
             return role == "end-user"
@@ -211,40 +220,41 @@ def _role(role: str | None, user_id: int | None, subject: Subject, value: Any) -
         case "admin":
             return role == "admin"
         case "requester-id" | "assignee-id":
-            return user_id is not None and user_id == subject.ticket.get(str(value))
-    return same(user_id, value)
+            return user_id is not None and user_id == get_field(subject.ticket, str(value))
+    return is_same(user_id, value)
 
 
-def _update_type(subject: Subject, operator: str, value: Any) -> bool:
+def _holds_update_type(subject: Subject, operator: str, value: Any) -> bool:
     kind = "Create" if subject.before is None else "Change"
     return (kind == str(value).capitalize()) == (operator == "is")
 
 
-def _channel(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
+def _channel_of(read: Callable[[Subject], str]) -> Callable[[Subject, str, Any], bool]:
     def holds_channel(subject: Subject, operator: str, value: Any) -> bool:
-        return (read(subject) == channel(value)) == (operator == "is")
+        return (read(subject) == channel_name(value)) == (operator == "is")
 
     return holds_channel
 
 
-def channel(value: Any) -> str:
+def channel_name(value: Any) -> str:
+    """Returns the channel for the vendor's number of it, or as it is."""
     return _VIA.get(str(value), str(value))
 
 
-def _in_business_hours(subject: Subject, operator: str, value: Any) -> bool:
-    return (subject.schedule.is_open(subject.now_ms) == (_spelt(value) in _TRUE)) == (operator == "is")
+def _holds_business_hours(subject: Subject, operator: str, value: Any) -> bool:
+    return (subject.schedule.is_open(subject.now_ms) == (_spell(value) in _TRUE)) == (operator == "is")
 
 
-def _counted(name: str) -> Callable[[Subject, str, Any], bool]:
+def _count_of(name: str) -> Callable[[Subject, str, Any], bool]:
     def holds_count(subject: Subject, operator: str, value: Any) -> bool:
-        return _compared(name, int(subject.also(name) or 0), operator, int(number(value)))
+        return _compare(name, int(subject.lookup(name) or 0), operator, int(to_number(value)))
 
     return holds_count
 
 
-def _custom(subject: Subject, key: str, operator: str, value: Any) -> bool:
-    held = subject.ticket["custom_fields"].get(key)
-    empty = held in (None, "", [], False)
+def _holds_custom(subject: Subject, key: str, operator: str, value: Any) -> bool:
+    current = subject.ticket["custom_fields"].get(key)
+    empty = current in (None, "", [], False)
     match operator:
         case "present":
             return not empty
@@ -252,23 +262,23 @@ def _custom(subject: Subject, key: str, operator: str, value: Any) -> bool:
             return empty
         case "includes" | "not_includes":
             wanted = value if isinstance(value, list) else [value]
-            return any(same(held, one) for one in wanted) == (operator == "includes")
-    return same(held, value) == (operator == "is")
+            return any(is_same(current, item) for item in wanted) == (operator == "includes")
+    return is_same(current, value) == (operator == "is")
 
 
 _SPECIAL: Mapping[str, Callable[[Subject, str, Any], bool]] = {
-    "current_tags": _tags,
-    "subject_includes_word": _worded(lambda subject: subject.ticket["subject"] or ""),
-    "description_includes_word": _worded(
+    "current_tags": _holds_tags,
+    "subject_includes_word": _words_in(lambda subject: subject.ticket["subject"] or ""),
+    "description_includes_word": _words_in(
         lambda subject: f"{subject.ticket['subject'] or ''}\n{subject.ticket['description'] or ''}"
     ),
-    "comment_includes_word": _worded(lambda subject: subject.comment["body"] if subject.comment else ""),
-    "comment_is_public": _comment_is_public,
-    "role": _acting,
-    "requester_role": _requesting,
-    "update_type": _update_type,
-    "via_id": _channel(lambda subject: str((subject.ticket.get("via") or {}).get("channel"))),
-    "current_via_id": _channel(lambda subject: subject.channel),
-    "in_business_hours": _in_business_hours,
-    **{name: _counted(name) for name in COUNTS},
+    "comment_includes_word": _words_in(lambda subject: subject.comment["body"] if subject.comment else ""),
+    "comment_is_public": _holds_comment_is_public,
+    "role": _holds_author,
+    "requester_role": _holds_requester_role,
+    "update_type": _holds_update_type,
+    "via_id": _channel_of(lambda subject: str((get_field(subject.ticket, "via") or {}).get("channel"))),
+    "current_via_id": _channel_of(lambda subject: subject.channel),
+    "in_business_hours": _holds_business_hours,
+    **{name: _count_of(name) for name in COUNTS},
 }

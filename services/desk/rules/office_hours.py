@@ -1,15 +1,15 @@
-"""Office hours: how much of a stretch of time the desk was open, and when so much open time will have passed.
+"""Office hours: how long the desk was open between two times, and when it will have been open for so long.
 
-Summer time follows the European rule, written down here: a table of time zones differs from machine to machine.
+Summer time follows the European rule, which is written here, because tables of time zones differ between machines.
 """
 
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
 
-from services.kernel.clock import milliseconds, moment
+from services.desk.rows.settings import ScheduleBody
+from services.kernel.clock import to_datetime, to_milliseconds
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -28,12 +28,12 @@ class Schedule:
     has_summer_time: bool = True
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> "Schedule":
-        found = tuple(sorted((one["start_time"], one["end_time"]) for one in row["intervals"]))
-        return cls(found, row["utc_offset_minutes"], bool(row["has_summer_time"]))
+    def from_body(cls, body: ScheduleBody) -> "Schedule":
+        intervals = tuple(sorted((one["start_time"], one["end_time"]) for one in body["intervals"]))
+        return cls(intervals, body["utc_offset_minutes"], bool(body["has_summer_time"]))
 
     def open_ms(self, start_ms: int, end_ms: int) -> int:
-        """How long the desk was open between two moments."""
+        """Returns how long the desk was open between two times."""
         if end_ms <= start_ms:
             return 0
         return sum(
@@ -43,24 +43,23 @@ class Schedule:
         )
 
     def after_ms(self, start_ms: int, open_ms: int) -> int:
-        """The moment at which the desk has been open for so long since `start_ms`."""
+        """Returns the time at which the desk has been open for so long since `start_ms`."""
         left, first = open_ms, self._week_of(start_ms)
         for week in range(first, first + _FURTHEST_WEEKS):
             for start, end in _openings(self, week):
-                begun = max(start, start_ms)
-                if end <= begun:
+                opened = max(start, start_ms)
+                if end <= opened:
                     continue
-                if end - begun >= left:
-                    return begun + left
-                left -= end - begun
+                if end - opened >= left:
+                    return opened + left
+                left -= end - opened
         return start_ms + _FURTHEST_WEEKS * 7 * DAY_MS
 
     def is_open(self, at_ms: int) -> bool:
-        opened = _openings(self, self._week_of(at_ms))
-        return any(start <= at_ms < end for start, end in opened)
+        return any(start <= at_ms < end for start, end in _openings(self, self._week_of(at_ms)))
 
     def _week_of(self, at_ms: int) -> int:
-        """Weeks since 4 January 1970, a Sunday, by local time."""
+        """Counts weeks since 4 January 1970, a Sunday, by local time."""
         return (at_ms + self._offset_ms(at_ms) - 3 * DAY_MS) // (7 * DAY_MS)
 
     def _offset_ms(self, at_ms: int) -> int:
@@ -68,7 +67,7 @@ class Schedule:
         return self.utc_offset_minutes * MINUTE_MS + (HOUR_MS if summer else 0)
 
     def utc_ms(self, local_ms: int) -> int:
-        """A local wall time as UTC; in the hour that the clocks skip or repeat, by standard time."""
+        """Converts a local time to UTC; in the hour that the clocks skip or repeat, by standard time."""
         guess = local_ms - self.utc_offset_minutes * MINUTE_MS
         summer = guess - HOUR_MS
         return summer if self.has_summer_time and is_summer(summer) else guess
@@ -84,8 +83,8 @@ def _openings(schedule: Schedule, week: int) -> tuple[tuple[int, int], ...]:
 
 
 def is_summer(at_ms: int) -> bool:
-    """From the last Sunday of March to the last Sunday of October, both at 01:00 UTC."""
-    changes = _changes(moment(at_ms).year)
+    """Summer time lasts from the last Sunday of March to the last Sunday of October, both at 01:00 UTC."""
+    changes = _changes(to_datetime(at_ms).year)
     return bisect_right(changes, at_ms) == 1
 
 
@@ -96,4 +95,4 @@ def _changes(year: int) -> tuple[int, int]:
 
 def _last_sunday(year: int, month: int) -> int:
     last = datetime(year, month, 31, 1, tzinfo=UTC)
-    return milliseconds(last - timedelta(days=(last.weekday() + 1) % 7))
+    return to_milliseconds(last - timedelta(days=(last.weekday() + 1) % 7))

@@ -1,52 +1,55 @@
-"""`{{ticket.requester.first_name}}` and its like, filled in; what nobody knows becomes nothing."""
+"""Fills in `{{ticket.requester.first_name}}` and its like; unknown placeholders become empty."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from services.desk.operations import listing
-from services.desk.operations.listing import Order, equal
+from services.desk.documents import Sort
+from services.desk.rows import UserId
+from services.desk.rows.tickets import TicketRow
 from services.desk.tables import comments, groups, organizations, users
-from services.kernel.statements import Row
+from services.kernel.documents import equal
 from services.kernel.world import World
 
-_PLACE = re.compile(r"\{\{\s*([a-z_.]+)\s*\}\}", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{\{\s*([a-z_.]+)\s*\}\}", re.IGNORECASE)
+_ALIASES = {"title": "subject", "ticket_type": "type"}
 
 
-def filled(world: World, text: str, ticket: Row | None, current_user: int | None) -> str:
+def fill_placeholders(world: World, text: str, ticket: TicketRow | None, current_user: UserId | None) -> str:
     if "{{" not in text:
         return text
-    return _PLACE.sub(lambda found: _value(world, found[1].lower(), ticket, current_user), text)
+    return _PLACEHOLDER.sub(lambda match: _evaluate(world, match[1].lower(), ticket, current_user), text)
 
 
-def _value(world: World, name: str, ticket: Row | None, current_user: int | None) -> str:
+def _evaluate(world: World, name: str, ticket: TicketRow | None, current_user: UserId | None) -> str:
     root, _, rest = name.partition(".")
     if root == "current_user":
-        return _of_user(world, current_user, rest)
+        return _user_value(world, current_user, rest)
     if root == "ticket" and ticket is not None:
-        return _of_ticket(world, ticket, rest)
+        return _ticket_value(world, ticket, rest)
     if root == "satisfaction" and ticket is not None:
-        return _of_ticket(world, ticket, name)
+        return _ticket_value(world, ticket, name)
     return ""
 
 
-def _of_ticket(world: World, ticket: Row, name: str) -> str:
-    body = ticket["body"]
+def _ticket_value(world: World, ticket: TicketRow, name: str) -> str:
+    # Fields by the names that the text gives.
+    body: Mapping[str, Any] = ticket["body"]
     root, _, rest = name.partition(".")
     if root in ("requester", "assignee", "submitter"):
-        return _of_user(world, body[f"{root}_id"], rest or "name")
-    if root in _WORKED_OUT:
-        return _WORKED_OUT[root](world, ticket)
-    named = {"title": "subject", "ticket_type": "type"}.get(name, name)
-    value: Any = ticket["id"] if name == "id" else body.get(named)
+        return _user_value(world, body[f"{root}_id"], rest or "name")
+    if root in _COMPUTED:
+        return _COMPUTED[root](world, ticket)
+    value = ticket["id"] if name == "id" else body.get(_ALIASES.get(name, name))
     return " ".join(value) if isinstance(value, list) else "" if isinstance(value, dict) else str(value or "")
 
 
-def _of_user(world: World, key: int | None, name: str) -> str:
+def _user_value(world: World, key: UserId | None, name: str) -> str:
     row = None if key is None else world.get(users, key)
     if row is None:
         return ""
-    full = str(row["body"].get("name") or "")
+    body: Mapping[str, Any] = row["body"]
+    full = str(body.get("name") or "")
     match name:
         case "first_name":
             return full.split(" ", 1)[0]
@@ -54,29 +57,37 @@ def _of_user(world: World, key: int | None, name: str) -> str:
             return full.split(" ", 1)[-1]
         case "id":
             return str(row["id"])
-    value = row["body"].get(name)
+    value = body.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _comment(world: World, ticket: Row, *, public_only: bool) -> str:
+def _latest_comment(world: World, ticket: TicketRow, *, public_only: bool) -> str:
     where = equal(ticket_id=ticket["id"], public=1) if public_only else equal(ticket_id=ticket["id"])
-    found = listing.every(world, comments, where, Order("id", descending=True))
-    return str(found[0]["body"]["body"]) if found else ""
+    rows = comments.find(world, where, Sort("id", descending=True), limit=1)
+    return str(rows[0]["body"]["body"]) if rows else ""
 
 
-def _named(world: World, table: Any, key: int | None) -> str:
-    row = None if key is None else world.get(table, key)
-    return "" if row is None else str(row["body"]["name"])
+def _group_name(world: World, ticket: TicketRow) -> str:
+    key = ticket["body"]["group_id"]
+    row = None if key is None else world.get(groups, key)
+    return "" if row is None else row["body"]["name"]
 
 
-def _rated(ticket: Row) -> str:
-    return str((ticket["body"].get("satisfaction_rating") or {}).get("comment") or "")
+def _organization_name(world: World, ticket: TicketRow) -> str:
+    key = ticket["body"]["organization_id"]
+    row = None if key is None else world.get(organizations, key)
+    return "" if row is None else row["body"]["name"]
 
 
-_WORKED_OUT: dict[str, Callable[[World, Row], str]] = {
-    "latest_comment": lambda world, ticket: _comment(world, ticket, public_only=False),
-    "latest_public_comment": lambda world, ticket: _comment(world, ticket, public_only=True),
-    "group": lambda world, ticket: _named(world, groups, ticket["body"]["group_id"]),
-    "organization": lambda world, ticket: _named(world, organizations, ticket["body"]["organization_id"]),
-    "satisfaction": lambda _, ticket: _rated(ticket),
+def _rating_comment(ticket: TicketRow) -> str:
+    rating = ticket["body"].get("satisfaction_rating")
+    return str((rating.get("comment") if rating else None) or "")
+
+
+_COMPUTED: Mapping[str, Callable[[World, TicketRow], str]] = {
+    "latest_comment": lambda world, ticket: _latest_comment(world, ticket, public_only=False),
+    "latest_public_comment": lambda world, ticket: _latest_comment(world, ticket, public_only=True),
+    "group": _group_name,
+    "organization": _organization_name,
+    "satisfaction": lambda _, ticket: _rating_comment(ticket),
 }

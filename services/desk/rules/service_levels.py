@@ -1,15 +1,29 @@
-"""Promises on the clock: each target of each ticket runs, pauses, is kept or is missed, and every step is an event."""
+"""Service level targets on the clock: each target of a ticket runs, pauses, is achieved or is missed.
 
-from services.desk.operations import callers, listing, records
-from services.desk.operations.changing import Change
-from services.desk.operations.listing import equal
-from services.desk.operations.records import Body
-from services.desk.rules import policies, ruling, stages, subjects
+Every step is written as a metric event.
+"""
+
+from typing import Any
+
+from services.desk.records.people import is_staff
+from services.desk.records.ticket_changes import TicketChange
+from services.desk.rows import MetricEventId, SlaTargetId, TicketId
+from services.desk.rows.tickets import (
+    MetricEventBody,
+    MetricEventRow,
+    MetricEventType,
+    SlaTargetBody,
+    SlaTargetRow,
+    Stage,
+    TicketRow,
+)
 from services.desk.rules.office_hours import MINUTE_MS, Schedule
-from services.desk.rules.policies import Policy, Target
-from services.desk.rules.stages import Moment
+from services.desk.rules.rule_store import get_schedule
+from services.desk.rules.sla_policies import Policy, Target, find_policy
+from services.desk.rules.sla_stages import LASTING, Update, elapsed_before, next_stage, restarts
+from services.desk.rules.subjects import subject_of_change
 from services.desk.tables import metric_events, sla_targets, tickets, users
-from services.kernel.statements import Row
+from services.kernel.documents import equal
 from services.kernel.world import World
 
 _FIRST_DUE = "SELECT min(due_at) FROM sla_targets WHERE due_at <= :until"
@@ -17,64 +31,63 @@ _OVERDUE = "SELECT id FROM sla_targets WHERE due_at <= :now ORDER BY due_at, id"
 _REPLY = {"first_reply_time": "reply_time", "next_reply_time": "reply_time"}
 
 
-def after_change(world: World, change: Change, row: Row) -> None:
-    """`row` is the ticket as the triggers left it."""
-    schedule = ruling.schedule(world)
-    subject = subjects.of_change(world, change, row, schedule)
-    held = {one["body"]["metric"]: one for one in listing.every(world, sla_targets, equal(ticket_id=row["id"]))}
-    policy = policies.matching(world, subject) if row["body"]["deleted_at"] is None else None
-    promised = {} if policy is None else policy.at(row["body"]["priority"])
-    for metric, target_row in held.items():
-        if metric not in promised:
+def update_targets(world: World, change: TicketChange, row: TicketRow) -> None:
+    """Moves the ticket's targets; `row` is the ticket as the triggers left it."""
+    schedule = get_schedule(world)
+    subject = subject_of_change(world, change, row, schedule)
+    current = {target["body"]["metric"]: target for target in _targets_of(world, row["id"])}
+    policy = find_policy(world, subject) if row["body"]["deleted_at"] is None else None
+    wanted = {} if policy is None else policy.targets_of(row["body"]["priority"])
+    for metric, target_row in current.items():
+        if metric not in wanted:
             _withdraw(world, target_row)
-    moment = _moment(world, change, row)
-    for metric, target in promised.items():
+    update = _describe_update(world, change, row)
+    for metric, target in wanted.items():
         if policy is not None:
-            _Clock(world, row, schedule, policy, target).meet(held.get(metric), moment)
+            _TargetClock(world, row, schedule, policy, target).apply(current.get(metric), update)
 
 
-def next_due(world: World, until_ms: int) -> int | None:
-    found: int | None = world.rows(_FIRST_DUE, {"until": until_ms})[0][0]
-    return found
+def next_target_due(world: World, until_ms: int) -> int | None:
+    due: int | None = world.rows(_FIRST_DUE, {"until": until_ms})[0][0]
+    return due
 
 
 def miss_overdue(world: World) -> None:
-    """Whatever is due by now was not done in time."""
+    """Marks the targets that are due by now as missed."""
     for (key,) in world.rows(_OVERDUE, {"now": world.clock.now_ms()}):
-        row = records.known(world, sla_targets, key)
+        row = sla_targets.must_exist(world, key)
         ticket = world.get(tickets, row["body"]["ticket_id"])
         if ticket is None or ticket["body"]["deleted_at"] is not None:
             _withdraw(world, row)
             continue
-        at = row["body"]["due_at"]
-        _event(world, row["body"], "breach", at)
-        _keep(world, row, {**row["body"], "due_at": None, "breached_at": at}, "missed")
+        due = row["body"]["due_at"]
+        if due is not None:
+            _write_event(world, row["body"], "breach", due)
+            _save(world, row, {**row["body"], "due_at": None, "breached_at": due}, "missed")
 
 
-def standing(world: World, ticket_id: int) -> list[Body]:
-    """Promises that are open, for whoever looks at the ticket."""
-    held = listing.every(world, sla_targets, equal(ticket_id=ticket_id))
-    return [one["body"] for one in held if one["body"]["stage"] in ("active", "paused")]
+def _targets_of(world: World, ticket_id: TicketId) -> list[SlaTargetRow]:
+    return sla_targets.find(world, equal(ticket_id=ticket_id))
 
 
-def _moment(world: World, change: Change, row: Row) -> Moment:
+def _describe_update(world: World, change: TicketChange, row: TicketRow) -> Update:
     comment = None if change.comment is None else change.comment["body"]
     author = None if comment is None else world.get(users, comment["author_id"])
-    by_staff = author is not None and callers.is_staff(author)
+    by_staff = author is not None and is_staff(author)
     is_public = comment is not None and bool(comment["public"])
-    return Moment(
+    return Update(
         status=row["body"]["status"],
         is_creation=change.created,
-        replied=is_public and by_staff and not change.created,
-        asked=is_public and not by_staff,
+        has_reply=is_public and by_staff and not change.created,
+        has_question=is_public and not by_staff,
         has_first_reply=row["body"]["metrics"].get("first_reply_at") is not None,
     )
 
 
-class _Clock:
-    """One promise to one ticket, at one moment."""
+class _TargetClock:
+    """One target of one ticket at the time of one update."""
 
-    def __init__(self, world: World, ticket: Row, schedule: Schedule, policy: Policy, target: Target) -> None:
+    def __init__(self, world: World, ticket: TicketRow, schedule: Schedule, policy: Policy, target: Target) -> None:
         self._world = world
         self._ticket = ticket
         self._schedule = schedule
@@ -82,24 +95,24 @@ class _Clock:
         self._target = target
         self._now = world.clock.now_ms()
 
-    def meet(self, row: Row | None, moment: Moment) -> None:
-        stage: stages.Stage = "idle" if row is None else row["body"]["stage"]
-        wanted = stages.wanted(self._target.metric, stage, moment)
+    def apply(self, row: SlaTargetRow | None, update: Update) -> None:
+        stage: Stage = "idle" if row is None else row["body"]["stage"]
+        following = next_stage(self._target.metric, stage, update)
         if row is None:
-            if wanted == "idle" or (wanted == "achieved" and not moment.is_creation):
+            if following == "idle" or (following == "achieved" and not update.is_creation):
                 return
-            row = self._made(moment)
+            row = self._make_row(update)
             stage = "idle"
-        body = self._promised(row["body"])
-        if stage == "active" and stages.restarts(self._target.metric, moment):
-            body, stage = self._moved(body, "active", "achieved"), "achieved"
-        if wanted != stage:
-            body = self._moved(body, stage, wanted)
-        _keep(self._world, row, {**body, "due_at": self._due(body)}, "moved")
+        body = self._apply_terms(row["body"])
+        if stage == "active" and restarts(self._target.metric, update):
+            body, stage = self._move(body, "active", "achieved"), "achieved"
+        if following != stage:
+            body = self._move(body, stage, following)
+        _save(self._world, row, {**body, "due_at": self._due(body)}, "moved")
 
-    def _made(self, moment: Moment) -> Row:
-        since = self._ticket["created_at"] if self._counts_from_creation(moment) else self._now
-        body: Body = {
+    def _make_row(self, update: Update) -> SlaTargetRow:
+        since = self._ticket["created_at"] if self._counts_from_creation(update) else self._now
+        body: SlaTargetBody = {
             "ticket_id": self._ticket["id"],
             "policy_id": None,
             "metric": self._target.metric,
@@ -109,100 +122,108 @@ class _Clock:
             "business_hours": None,
             "started_at": since,
             "running_since_at": None,
-            "elapsed_ms": stages.begun(self._target.metric, self._ticket["body"]),
+            "elapsed_ms": elapsed_before(self._target.metric, self._ticket["body"]),
             "breached_at": None,
             "due_at": None,
         }
-        return {
-            "id": self._world.ids.next("sla_targets"),
-            "created_at": self._now,
-            "updated_at": self._now,
-            "body": body,
-        }
+        key = SlaTargetId(self._world.ids.next("sla_targets"))
+        return {"id": key, "created_at": self._now, "updated_at": self._now, "body": body}
 
-    def _counts_from_creation(self, moment: Moment) -> bool:
-        return moment.is_creation or self._target.metric in ("first_reply_time", "total_resolution_time")
+    def _counts_from_creation(self, update: Update) -> bool:
+        return update.is_creation or self._target.metric in ("first_reply_time", "total_resolution_time")
 
-    def _promised(self, body: Body) -> Body:
-        """The target as the policy has it now; the vendor tells of a new one."""
-        terms = (self._policy.id, self._target.minutes, self._target.in_office)
-        if (body["policy_id"], body["target_minutes"], body["business_hours"]) == terms:
+    def _apply_terms(self, body: SlaTargetBody) -> SlaTargetBody:
+        """Takes over the target as the policy has it now; new terms are an event of their own."""
+        policy_id, minutes, in_office = self._policy.id, self._target.minutes, self._target.in_office
+        if (body["policy_id"], body["target_minutes"], body["business_hours"]) == (policy_id, minutes, in_office):
             return body
-        told = {"policy_id": terms[0], "target_minutes": terms[1], "business_hours": terms[2]}
-        changed = {**self._stopped(body), **told}
+        changed: SlaTargetBody = {
+            **self._stop(body),
+            "policy_id": policy_id,
+            "target_minutes": minutes,
+            "business_hours": in_office,
+        }
         if body["stage"] == "active":
             changed["running_since_at"] = self._now
         if body["stage"] != "achieved":
-            sla = {"target": terms[1], "business_hours": terms[2], "policy": self._policy.told()}
-            _event(
-                self._world, {**changed, "instance_id": max(1, changed["instance_id"])}, "apply_sla", self._now, sla=sla
-            )
+            sla = {"target": minutes, "business_hours": in_office, "policy": self._policy.summary()}
+            numbered: SlaTargetBody = {**changed, "instance_id": max(1, changed["instance_id"])}
+            _write_event(self._world, numbered, "apply_sla", self._now, sla)
         return changed
 
-    def _moved(self, body: Body, held: stages.Stage, wanted: stages.Stage) -> Body:
-        match wanted:
+    def _move(self, body: SlaTargetBody, stage: Stage, following: Stage) -> SlaTargetBody:
+        match following:
             case "active":
-                return self._started(body, held)
+                return self._start(body, stage)
             case "paused":
-                begun = self._started(body, held) if held in ("idle", "achieved") else body
-                _event(self._world, begun, "pause", self._now)
-                return {**self._stopped(begun), "stage": "paused"}
-        if held == "idle":
-            return {**body, "stage": wanted}
-        _event(self._world, body, "fulfill", self._now)
-        return {**self._stopped(body), "stage": "achieved"}
+                running = self._start(body, stage) if stage in ("idle", "achieved") else body
+                _write_event(self._world, running, "pause", self._now)
+                return {**self._stop(running), "stage": "paused"}
+            case "idle" | "achieved":
+                if stage == "idle":
+                    return {**body, "stage": following}
+                _write_event(self._world, body, "fulfill", self._now)
+                return {**self._stop(body), "stage": "achieved"}
 
-    def _started(self, body: Body, held: stages.Stage) -> Body:
-        is_fresh = held in ("idle", "achieved")
-        since = body["started_at"] if held == "idle" and body["instance_id"] == 0 else self._now
-        changed = {**body, "stage": "active", "running_since_at": since}
-        if is_fresh:
+    def _start(self, body: SlaTargetBody, stage: Stage) -> SlaTargetBody:
+        since = body["started_at"] if stage == "idle" and body["instance_id"] == 0 else self._now
+        changed: SlaTargetBody = {**body, "stage": "active", "running_since_at": since}
+        if stage in ("idle", "achieved"):
             changed["instance_id"] = body["instance_id"] + 1
             changed["started_at"] = since
-        if held == "achieved" and self._target.metric not in stages.LASTING:
-            changed |= {"elapsed_ms": 0, "breached_at": None}
-        _event(self._world, changed, "activate", since)
+        if stage == "achieved" and self._target.metric not in LASTING:
+            changed["elapsed_ms"], changed["breached_at"] = 0, None
+        _write_event(self._world, changed, "activate", since)
         return changed
 
-    def _stopped(self, body: Body) -> Body:
-        """What has run so far, counted."""
-        if body["running_since_at"] is None:
+    def _stop(self, body: SlaTargetBody) -> SlaTargetBody:
+        """Adds up the time that has run so far."""
+        since = body["running_since_at"]
+        if since is None:
             return body
         in_office = self._target.in_office if body["business_hours"] is None else body["business_hours"]
-        since = body["running_since_at"]
         ran = self._schedule.open_ms(since, self._now) if in_office else self._now - since
         return {**body, "elapsed_ms": body["elapsed_ms"] + ran, "running_since_at": None}
 
-    def _due(self, body: Body) -> int | None:
-        if body["stage"] != "active" or body["breached_at"] is not None:
+    def _due(self, body: SlaTargetBody) -> int | None:
+        since, minutes = body["running_since_at"], body["target_minutes"]
+        if body["stage"] != "active" or body["breached_at"] is not None or since is None or minutes is None:
             return None
-        left = max(0, body["target_minutes"] * MINUTE_MS - body["elapsed_ms"])
-        since: int = body["running_since_at"]
+        left = max(0, minutes * MINUTE_MS - body["elapsed_ms"])
         return self._schedule.after_ms(since, left) if body["business_hours"] else since + left
 
 
-def _withdraw(world: World, row: Row) -> None:
-    """No policy promises this any longer."""
-    if row["body"]["stage"] not in ("active", "paused"):
-        return
-    gone = {"stage": "achieved", "due_at": None, "running_since_at": None, "policy_id": None}
-    _keep(world, row, {**row["body"], **gone}, "withdrawn")
+def _withdraw(world: World, row: SlaTargetRow) -> None:
+    """Ends a target that no policy sets any longer."""
+    if row["body"]["stage"] in ("active", "paused"):
+        ended: SlaTargetBody = {
+            **row["body"],
+            "stage": "achieved",
+            "due_at": None,
+            "running_since_at": None,
+            "policy_id": None,
+        }
+        _save(world, row, ended, "withdrawn")
 
 
-def _keep(world: World, row: Row, body: Body, event: str) -> None:
+def _save(world: World, row: SlaTargetRow, body: SlaTargetBody, event: str) -> None:
     if body != row["body"]:
-        world.save(sla_targets, {**row, "updated_at": world.clock.now_ms(), "body": body}, f"sla_target.{event}")
+        after: SlaTargetRow = {**row, "updated_at": world.clock.now_ms(), "body": body}
+        world.save(sla_targets, after, f"sla_target.{event}")
 
 
-def _event(world: World, body: Body, kind: str, at_ms: int, **more: Body) -> None:
-    told = {
-        "ticket_id": body["ticket_id"],
-        "metric": _REPLY.get(body["metric"], body["metric"]),
-        "instance_id": body["instance_id"],
+def _write_event(
+    world: World, target: SlaTargetBody, kind: MetricEventType, at_ms: int, sla: dict[str, Any] | None = None
+) -> None:
+    body: MetricEventBody = {
+        "ticket_id": target["ticket_id"],
+        "metric": _REPLY.get(target["metric"], target["metric"]),
+        "instance_id": target["instance_id"],
         "type": kind,
         "time_at": at_ms,
-        **more,
     }
-    key, now = world.ids.next("metric_events"), world.clock.now_ms()
-    row = {"id": key, "created_at": now, "updated_at": now, "body": told}
+    if sla is not None:
+        body["sla"] = sla
+    key, now = MetricEventId(world.ids.next("metric_events")), world.clock.now_ms()
+    row: MetricEventRow = {"id": key, "created_at": now, "updated_at": now, "body": body}
     world.save(metric_events, row, f"ticket_metric_event.{kind}")

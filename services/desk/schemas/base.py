@@ -1,34 +1,74 @@
 """What all requests and answers share."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
+
+from services.desk.rows import (
+    ArticleId,
+    AttachmentId,
+    AuditId,
+    CategoryId,
+    EventId,
+    GroupId,
+    MacroId,
+    OrganizationId,
+    RatingId,
+    SectionId,
+    SuspendedTicketId,
+    TicketFieldId,
+    TicketId,
+    UserId,
+    ViewId,
+)
 
 
-def _no_truth(value: Any) -> Any:
-    """To Python true is a number."""
+def _refuse_bool(value: Any) -> Any:
+    """To Python a bool is a number."""
     if isinstance(value, bool):
         raise ValueError("is a truth value, not a number")  # noqa: TRY004 - what pydantic takes for a refusal
     return value
 
 
-Id = Annotated[int, Field(ge=1, le=9_007_199_254_740_991), BeforeValidator(_no_truth)]
+_RANGE = Field(ge=1, le=9_007_199_254_740_991)
+_NO_BOOL = BeforeValidator(_refuse_bool)
+Id = Annotated[int, _RANGE, _NO_BOOL]
+# Ids in paths, which operations take as they are.
+TicketKey = Annotated[TicketId, _RANGE, _NO_BOOL]
+EventKey = Annotated[EventId, _RANGE, _NO_BOOL]
+AuditKey = Annotated[AuditId, _RANGE, _NO_BOOL]
+AttachmentKey = Annotated[AttachmentId, _RANGE, _NO_BOOL]
+SuspendedTicketKey = Annotated[SuspendedTicketId, _RANGE, _NO_BOOL]
+RatingKey = Annotated[RatingId, _RANGE, _NO_BOOL]
+UserKey = Annotated[UserId, _RANGE, _NO_BOOL]
+OrganizationKey = Annotated[OrganizationId, _RANGE, _NO_BOOL]
+GroupKey = Annotated[GroupId, _RANGE, _NO_BOOL]
+ViewKey = Annotated[ViewId, _RANGE, _NO_BOOL]
+MacroKey = Annotated[MacroId, _RANGE, _NO_BOOL]
+TicketFieldKey = Annotated[TicketFieldId, _RANGE, _NO_BOOL]
+CategoryKey = Annotated[CategoryId, _RANGE, _NO_BOOL]
+SectionKey = Annotated[SectionId, _RANGE, _NO_BOOL]
+ArticleKey = Annotated[ArticleId, _RANGE, _NO_BOOL]
 Short = Annotated[str, StringConstraints(max_length=255)]
 Long = Annotated[str, StringConstraints(max_length=65_535)]
 Cursor = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Tags = Annotated[list[Annotated[str, StringConstraints(max_length=255)]], Field(max_length=500)]
-Moment = Annotated[str, StringConstraints(max_length=40)]
+Timestamp = Annotated[str, StringConstraints(max_length=40)]
 # Seconds since 1970.
 Epoch = Annotated[int, Field(ge=0, le=4_102_444_800)]
 
 
-class Given(BaseModel):
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class RequestBody(BaseModel):
     """A body; names that the desk does not know are ignored, as the vendor ignores them."""
 
     model_config = ConfigDict(extra="ignore")
 
-    def given(self) -> dict[str, Any]:
-        """Only what was sent."""
+    def dump(self) -> dict[str, Any]:
+        """Returns only the fields that were sent."""
         return self.model_dump(exclude_unset=True, by_alias=True)
 
 
@@ -61,20 +101,20 @@ class Paged(Included):
     sort_order: Annotated[Literal["asc", "desc"] | None, Field(description="With numbered pages")] = None
 
 
-class Answered(BaseModel):
+class ResponseBody(BaseModel):
     """A body of ours; the vendor adds fields now and then, and so may we."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class Titled(Answered):
+class Titled(ResponseBody):
     """An error with a headline."""
 
     title: str
     message: str
 
 
-class ErrorOut(Answered):
+class ErrorOut(ResponseBody):
     """What went wrong: a name, and by field where there are several."""
 
     error: str | Titled
@@ -82,7 +122,7 @@ class ErrorOut(Answered):
     details: dict[str, Any] | None = None
 
 
-class Meta(Answered):
+class Meta(ResponseBody):
     """Where a page with cursors stands."""
 
     has_more: bool
@@ -90,14 +130,14 @@ class Meta(Answered):
     before_cursor: str | None
 
 
-class Links(Answered):
+class Links(ResponseBody):
     """The pages around, as whole addresses."""
 
     next: str | None
     prev: str | None
 
 
-class PageOut(Answered):
+class PageOut(ResponseBody):
     """Around a list: `meta` and `links` with cursors; `count`, `next_page` and `previous_page` with numbers."""
 
     meta: Meta | None = None
@@ -105,3 +145,18 @@ class PageOut(Answered):
     count: int | None = None
     next_page: str | None = None
     previous_page: str | None = None
+
+
+def envelope(name: str, description: str, **fields: Any) -> type[ResponseBody]:
+    """Makes the model of an answer that has records under these names and nothing else."""
+    return _make_model(name, description, ResponseBody, fields)
+
+
+def page_of(name: str, description: str, **fields: Any) -> type[PageOut]:
+    """Makes the model of an answer with a page of records."""
+    return _make_model(name, description, PageOut, fields)
+
+
+def _make_model(name: str, description: str, base: type[Model], fields: Mapping[str, Any]) -> type[Model]:
+    definitions: dict[str, Any] = {field: (kind, ...) for field, kind in fields.items()}
+    return create_model(name, __base__=base, __doc__=description, **definitions)

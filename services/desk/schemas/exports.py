@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Cursor, Epoch, Included, PageOut, Short
+from services.desk.schemas.base import Cursor, Epoch, Included, PageOut, ResponseBody, Short, envelope
 from services.desk.schemas.people import OrganizationOut, UserOut
 from services.desk.schemas.tickets import TicketOut
 
 
-class CursorAsked(Included):
+class CursorQuery(Included):
     """From a time, or on from a cursor."""
 
     start_time: Annotated[Epoch | None, Field(description="Seconds since 1970, more than a minute ago")] = None
@@ -17,14 +17,14 @@ class CursorAsked(Included):
     per_page: Annotated[int | None, Field(ge=1, le=1000)] = None
 
 
-class TimeAsked(Included):
+class TimeQuery(Included):
     """From a time."""
 
     start_time: Annotated[Epoch, Field(description="Seconds since 1970, more than a minute ago")]
     per_page: Annotated[int | None, Field(ge=1, le=1000)] = None
 
 
-class CursorOut(Answered):
+class CursorOut(ResponseBody):
     """Where a stream by cursor stands."""
 
     after_url: str | None
@@ -46,7 +46,7 @@ class UserStream(CursorOut):
     users: list[UserOut]
 
 
-class TimeOut(Answered):
+class TimeOut(ResponseBody):
     """Where a stream by time stands."""
 
     count: int
@@ -89,20 +89,17 @@ class Settings(PageOut):
     """A list of settings, under the name of what was asked for."""
 
 
-class TicketFieldShown(Answered):
-    """One field of tickets."""
-
-    ticket_field: dict[str, Any]
+TicketFieldShown = envelope("TicketFieldShown", "One field of tickets.", ticket_field=dict[str, Any])
 
 
-class UploadAsked(Answered):
+class UploadQuery(ResponseBody):
     """How the file is called."""
 
     filename: Annotated[Short, Field(min_length=1, description="Name of the file")]
     token: Annotated[Short | None, Field(description="Token of an upload that takes one more file")] = None
 
 
-class UploadOut(Answered):
+class UploadOut(ResponseBody):
     """An upload: its token goes into a comment's uploads."""
 
     token: str
@@ -110,13 +107,5 @@ class UploadOut(Answered):
     attachments: list[dict[str, Any]]
 
 
-class UploadShown(Answered):
-    """An upload."""
-
-    upload: UploadOut
-
-
-class AttachmentShown(Answered):
-    """One attachment."""
-
-    attachment: dict[str, Any]
+UploadShown = envelope("UploadShown", "An upload.", upload=UploadOut)
+AttachmentShown = envelope("AttachmentShown", "One attachment.", attachment=dict[str, Any])

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from services.desk.schemas.base import Answered, Id, Paged, PageOut, Short
+from services.desk.schemas.base import Id, Paged, ResponseBody, Short, envelope, page_of
 
 Locale = Annotated[str, StringConstraints(min_length=2, max_length=12)]
 
@@ -25,7 +25,7 @@ class ArticleSearch(Paged):
     label_names: Annotated[Short | None, Field(description="Only articles with all of these labels, by commas")] = None
 
 
-class ShelfOut(Answered):
+class ShelfOut(ResponseBody):
     """What categories and sections have."""
 
     id: int
@@ -37,31 +37,13 @@ class ShelfOut(Answered):
     updated_at: str
 
 
-class CategoryShown(Answered):
-    """One category."""
-
-    category: ShelfOut
-
-
-class CategoriesOut(PageOut):
-    """Categories in their order."""
-
-    categories: list[ShelfOut]
+CategoryShown = envelope("CategoryShown", "One category.", category=ShelfOut)
+CategoriesOut = page_of("CategoriesOut", "Categories in their order.", categories=list[ShelfOut])
+SectionShown = envelope("SectionShown", "One section.", section=ShelfOut)
+SectionsOut = page_of("SectionsOut", "Sections in their order.", sections=list[ShelfOut])
 
 
-class SectionShown(Answered):
-    """One section."""
-
-    section: ShelfOut
-
-
-class SectionsOut(PageOut):
-    """Sections in their order."""
-
-    sections: list[ShelfOut]
-
-
-class ArticleOut(Answered):
+class ArticleOut(ResponseBody):
     """An article; its body is HTML."""
 
     id: int
@@ -75,19 +57,6 @@ class ArticleOut(Answered):
     updated_at: str
 
 
-class ArticleShown(Answered):
-    """One article."""
-
-    article: ArticleOut
-
-
-class ArticlesOut(PageOut):
-    """Articles in their order."""
-
-    articles: list[ArticleOut]
-
-
-class ArticlesFound(PageOut):
-    """Articles that were found, the best first."""
-
-    results: list[ArticleOut]
+ArticleShown = envelope("ArticleShown", "One article.", article=ArticleOut)
+ArticlesOut = page_of("ArticlesOut", "Articles in their order.", articles=list[ArticleOut])
+ArticlesFound = page_of("ArticlesFound", "Articles that were found, the best first.", results=list[ArticleOut])

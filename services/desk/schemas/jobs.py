@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Given, Id, Long, PageOut
+from services.desk.schemas.base import Id, Long, RequestBody, ResponseBody, envelope, page_of
 from services.desk.schemas.tickets import TicketIn, TicketUpdate
 
 
-class JobStatusOut(Answered):
+class JobStatusOut(ResponseBody):
     """A job: queued, working, completed or failed, with one result per entry when it is done."""
 
     id: str
@@ -21,16 +21,8 @@ class JobStatusOut(Answered):
     results: list[dict[str, Any]] | None
 
 
-class JobShown(Answered):
-    """A job that was accepted, or how it stands."""
-
-    job_status: JobStatusOut
-
-
-class JobsOut(PageOut):
-    """Some jobs."""
-
-    job_statuses: list[JobStatusOut]
+JobShown = envelope("JobShown", "A job that was accepted, or how it stands.", job_status=JobStatusOut)
+JobsOut = page_of("JobsOut", "Some jobs.", job_statuses=list[JobStatusOut])
 
 
 class NumberedChange(TicketUpdate):
@@ -39,7 +31,7 @@ class NumberedChange(TicketUpdate):
     id: Id
 
 
-class ChangeMany(Given):
+class ChangeMany(RequestBody):
     """`ticket` with one change for all ids of the query, or `tickets` with a change for each."""
 
     ticket: Annotated[TicketUpdate | None, Field(description="One change for all tickets in ids")] = None
@@ -48,19 +40,19 @@ class ChangeMany(Given):
     ] = None
 
 
-class ManyIds(Given):
+class ManyIds(RequestBody):
     """Which tickets, by id."""
 
     ids: Annotated[str | None, Field(max_length=2000, description="Up to 100 ids, separated by commas")] = None
 
 
-class CreateMany(Given):
+class CreateMany(RequestBody):
     """New tickets."""
 
     tickets: Annotated[list[TicketIn], Field(min_length=1, max_length=100)]
 
 
-class MergeIn(Given):
+class MergeIn(RequestBody):
     """Which tickets go into this one, and what is said on both sides."""
 
     ids: Annotated[
@@ -72,7 +64,4 @@ class MergeIn(Given):
     source_comment_is_public: bool | None = None
 
 
-class DeletedOut(PageOut):
-    """Deleted tickets."""
-
-    deleted_tickets: list[dict[str, Any]]
+DeletedOut = page_of("DeletedOut", "Deleted tickets.", deleted_tickets=list[dict[str, Any]])

@@ -4,25 +4,36 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Given, Id, Included, Long, Paged, PageOut, Short, Tags
+from services.desk.schemas.base import (
+    Id,
+    Included,
+    Long,
+    Paged,
+    RequestBody,
+    ResponseBody,
+    Short,
+    Tags,
+    envelope,
+    page_of,
+)
 
 Role = Literal["end-user", "agent", "admin"]
 
 
-class IdentityIn(Given):
+class IdentityIn(RequestBody):
     """Another address of a person."""
 
     type: Literal["email", "phone_number", "twitter", "facebook", "google"]
     value: Annotated[Short, Field(min_length=1)]
 
 
-class NamedIn(Given):
+class NamedIn(RequestBody):
     """Something by its name."""
 
     name: Short | None = None
 
 
-class UserIn(Given):
+class UserIn(RequestBody):
     """A person; what is left out stays as it is."""
 
     name: Annotated[Short | None, Field(description="Needed for a new user")] = None
@@ -45,19 +56,19 @@ class UserIn(Given):
     identities: Annotated[list[IdentityIn] | None, Field(max_length=20)] = None
 
 
-class UserPut(Given):
+class UserPut(RequestBody):
     """A person."""
 
     user: UserIn
 
 
-class UserRef(Given):
+class UserRef(RequestBody):
     """Which user."""
 
     id: Id
 
 
-class UserMerge(Given):
+class UserMerge(RequestBody):
     """The user who stays."""
 
     user: UserRef
@@ -94,7 +105,7 @@ class ManyById(Included):
     external_ids: Annotated[str | None, Field(max_length=4000)] = None
 
 
-class UserOut(Answered):
+class UserOut(ResponseBody):
     """A person: a customer (end-user), an agent or an administrator."""
 
     id: int
@@ -113,19 +124,11 @@ class UserOut(Answered):
     updated_at: str
 
 
-class UserShown(Answered):
-    """One person."""
-
-    user: UserOut
+UserShown = envelope("UserShown", "One person.", user=UserOut)
+UsersOut = page_of("UsersOut", "Some people.", users=list[UserOut])
 
 
-class UsersOut(PageOut):
-    """Some people."""
-
-    users: list[UserOut]
-
-
-class UserRelated(Answered):
+class UserRelated(ResponseBody):
     """How many tickets somebody has to do with."""
 
     assigned_tickets: int
@@ -134,19 +137,11 @@ class UserRelated(Answered):
     organization_subscriptions: int
 
 
-class UserRelatedShown(Answered):
-    """How many tickets somebody has to do with."""
-
-    user_related: UserRelated
+UserRelatedShown = envelope("UserRelatedShown", "How many tickets somebody has to do with.", user_related=UserRelated)
+IdentitiesOut = page_of("IdentitiesOut", "Somebody's addresses.", identities=list[dict[str, Any]])
 
 
-class IdentitiesOut(PageOut):
-    """Somebody's addresses."""
-
-    identities: list[dict[str, Any]]
-
-
-class OrganizationIn(Given):
+class OrganizationIn(RequestBody):
     """A customer's organization; what is left out stays as it is."""
 
     id: Annotated[Id | None, Field(description="Only read by create_or_update")] = None
@@ -162,7 +157,7 @@ class OrganizationIn(Given):
     organization_fields: dict[str, Any] | None = None
 
 
-class OrganizationPut(Given):
+class OrganizationPut(RequestBody):
     """An organization."""
 
     organization: OrganizationIn
@@ -175,7 +170,7 @@ class OrganizationSearch(Paged):
     name: Short | None = None
 
 
-class OrganizationOut(Answered):
+class OrganizationOut(ResponseBody):
     """A customer's organization."""
 
     id: int
@@ -189,16 +184,8 @@ class OrganizationOut(Answered):
     updated_at: str
 
 
-class OrganizationShown(Answered):
-    """One organization."""
-
-    organization: OrganizationOut
-
-
-class OrganizationsOut(PageOut):
-    """Some organizations."""
-
-    organizations: list[OrganizationOut]
+OrganizationShown = envelope("OrganizationShown", "One organization.", organization=OrganizationOut)
+OrganizationsOut = page_of("OrganizationsOut", "Some organizations.", organizations=list[OrganizationOut])
 
 
 class MembershipList(Paged):
@@ -209,13 +196,12 @@ class MembershipList(Paged):
     group_id: Id | None = None
 
 
-class OrganizationMembershipsOut(PageOut):
-    """Who belongs to which organization."""
+OrganizationMembershipsOut = page_of(
+    "OrganizationMembershipsOut", "Who belongs to which organization.", organization_memberships=list[dict[str, Any]]
+)
 
-    organization_memberships: list[dict[str, Any]]
 
-
-class GroupOut(Answered):
+class GroupOut(ResponseBody):
     """A group of agents."""
 
     id: int
@@ -224,19 +210,8 @@ class GroupOut(Answered):
     deleted: bool
 
 
-class GroupShown(Answered):
-    """One group."""
-
-    group: GroupOut
-
-
-class GroupsOut(PageOut):
-    """Some groups."""
-
-    groups: list[GroupOut]
-
-
-class GroupMembershipsOut(PageOut):
-    """Which agent works in which group."""
-
-    group_memberships: list[dict[str, Any]]
+GroupShown = envelope("GroupShown", "One group.", group=GroupOut)
+GroupsOut = page_of("GroupsOut", "Some groups.", groups=list[GroupOut])
+GroupMembershipsOut = page_of(
+    "GroupMembershipsOut", "Which agent works in which group.", group_memberships=list[dict[str, Any]]
+)

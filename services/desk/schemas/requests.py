@@ -4,11 +4,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Given, Id, Moment, Paged, PageOut, Short
+from services.desk.schemas.base import (
+    Id,
+    Paged,
+    PageOut,
+    RequestBody,
+    ResponseBody,
+    Short,
+    Timestamp,
+    envelope,
+    page_of,
+)
 from services.desk.schemas.tickets import CommentIn, CommentOut, CopyIn, CustomValueIn, PersonIn, Priority, TicketType
 
 
-class RequestIn(Given):
+class RequestIn(RequestBody):
     """A new request for help."""
 
     subject: Annotated[Short | None, Field(description="What it is about, in one line")] = None
@@ -21,16 +31,16 @@ class RequestIn(Given):
         None
     )
     email_ccs: Annotated[list[CopyIn] | None, Field(max_length=48)] = None
-    due_at: Moment | None = None
+    due_at: Timestamp | None = None
 
 
-class RequestCreate(Given):
+class RequestCreate(RequestBody):
     """A new request."""
 
     request: RequestIn
 
 
-class RequestChange(Given):
+class RequestChange(RequestBody):
     """More to say, or that it is solved."""
 
     comment: CommentIn | None = None
@@ -38,7 +48,7 @@ class RequestChange(Given):
     email_ccs: Annotated[list[CopyIn] | None, Field(max_length=48)] = None
 
 
-class RequestPut(Given):
+class RequestPut(RequestBody):
     """A change of a request."""
 
     request: RequestChange
@@ -56,7 +66,7 @@ class RequestSearch(Paged):
     query: Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class RequestOut(Answered):
+class RequestOut(ResponseBody):
     """A ticket as its requester sees it."""
 
     id: int
@@ -71,16 +81,8 @@ class RequestOut(Answered):
     updated_at: str
 
 
-class RequestShown(Answered):
-    """One request."""
-
-    request: RequestOut
-
-
-class RequestsOut(PageOut):
-    """Some requests."""
-
-    requests: list[RequestOut]
+RequestShown = envelope("RequestShown", "One request.", request=RequestOut)
+RequestsOut = page_of("RequestsOut", "Some requests.", requests=list[RequestOut])
 
 
 class RequestCommentsOut(PageOut):

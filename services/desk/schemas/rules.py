@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from services.desk.schemas.base import Answered, Given, Id, Paged, PageOut, Short
+from services.desk.schemas.base import Id, Paged, PageOut, RequestBody, ResponseBody, Short, envelope, page_of
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 Value = Text | bool | int | float | list[Text | int] | None
 Name = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 
 
-class ConditionIn(Given):
+class ConditionIn(RequestBody):
     """One condition, such as {"field": "status", "operator": "less_than", "value": "solved"}."""
 
     field: Annotated[
@@ -29,7 +29,7 @@ class ConditionIn(Given):
     ] = None
 
 
-class ActionIn(Given):
+class ActionIn(RequestBody):
     """One action, such as {"field": "status", "value": "solved"}."""
 
     field: Annotated[
@@ -45,14 +45,14 @@ class ActionIn(Given):
 Conditions = Annotated[list[ConditionIn], Field(max_length=100)]
 
 
-class ConditionsIn(Given):
+class ConditionsIn(RequestBody):
     """All of some, and at least one of others."""
 
     all: Annotated[Conditions | None, Field(description="Every one of these must hold")] = None
     any: Annotated[Conditions | None, Field(description="At least one of these must hold, if there are any")] = None
 
 
-class RuleIn(Given):
+class RuleIn(RequestBody):
     """What every rule has."""
 
     title: Short | None = None
@@ -61,7 +61,7 @@ class RuleIn(Given):
     position: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
 
 
-class OutputIn(Given):
+class OutputIn(RequestBody):
     """How a view is laid out."""
 
     columns: Annotated[list[Short] | None, Field(max_length=50, description="Such as status, subject, requester")] = (
@@ -82,7 +82,7 @@ class ViewIn(RuleIn):
     output: Annotated[OutputIn | None, Field(description="Columns, grouping and order")] = None
 
 
-class ViewBody(Given):
+class ViewBody(RequestBody):
     """A view to be made, changed or looked at."""
 
     view: ViewIn
@@ -94,7 +94,7 @@ class MacroIn(RuleIn):
     actions: Annotated[list[ActionIn] | None, Field(max_length=100)] = None
 
 
-class MacroBody(Given):
+class MacroBody(RequestBody):
     """A macro to be made or changed."""
 
     macro: MacroIn
@@ -109,19 +109,19 @@ class TriggerIn(MacroIn):
     category_id: Short | None = None
 
 
-class TriggerBody(Given):
+class TriggerBody(RequestBody):
     """A trigger to be made or changed."""
 
     trigger: TriggerIn
 
 
-class AutomationBody(Given):
+class AutomationBody(RequestBody):
     """An automation to be made or changed."""
 
     automation: TriggerIn
 
 
-class TriggerOrder(Given):
+class TriggerOrder(RequestBody):
     """Triggers in the order in which they are to run."""
 
     trigger_ids: Annotated[list[Id], Field(min_length=1, max_length=500)]
@@ -139,7 +139,7 @@ class RuleSearch(RuleList):
     query: Annotated[str, StringConstraints(min_length=1, max_length=200), Field(description="Part of the title")]
 
 
-class ConditionOut(Answered):
+class ConditionOut(ResponseBody):
     """One condition."""
 
     field: str
@@ -147,21 +147,21 @@ class ConditionOut(Answered):
     value: Any = None
 
 
-class ConditionsOut(Answered):
+class ConditionsOut(ResponseBody):
     """All of some, and at least one of others."""
 
     all: list[ConditionOut]
     any: list[ConditionOut]
 
 
-class ActionOut(Answered):
+class ActionOut(ResponseBody):
     """One action."""
 
     field: str
     value: Any = None
 
 
-class RuleOut(Answered):
+class RuleOut(ResponseBody):
     """What every rule shows."""
 
     id: int
@@ -175,14 +175,14 @@ class RuleOut(Answered):
     updated_at: str
 
 
-class ColumnOut(Answered):
+class ColumnOut(ResponseBody):
     """One column of a view."""
 
     id: str
     title: str
 
 
-class ExecutionOut(Answered):
+class ExecutionOut(ResponseBody):
     """How a view is laid out."""
 
     columns: list[ColumnOut]
@@ -199,16 +199,8 @@ class ViewOut(RuleOut):
     execution: ExecutionOut
 
 
-class ViewShown(Answered):
-    """One view."""
-
-    view: ViewOut
-
-
-class ViewsOut(PageOut):
-    """Views in their order."""
-
-    views: list[ViewOut]
+ViewShown = envelope("ViewShown", "One view.", view=ViewOut)
+ViewsOut = page_of("ViewsOut", "Views in their order.", views=list[ViewOut])
 
 
 class ViewRowsOut(PageOut):
@@ -219,7 +211,7 @@ class ViewRowsOut(PageOut):
     view: dict[str, Any]
 
 
-class ViewCountOut(Answered):
+class ViewCountOut(ResponseBody):
     """How many tickets a view holds."""
 
     url: str
@@ -229,16 +221,8 @@ class ViewCountOut(Answered):
     fresh: bool
 
 
-class ViewCountShown(Answered):
-    """The count of one view."""
-
-    view_count: ViewCountOut
-
-
-class ViewCountsOut(Answered):
-    """The counts of several views."""
-
-    view_counts: list[ViewCountOut]
+ViewCountShown = envelope("ViewCountShown", "The count of one view.", view_count=ViewCountOut)
+ViewCountsOut = envelope("ViewCountsOut", "The counts of several views.", view_counts=list[ViewCountOut])
 
 
 class MacroOut(RuleOut):
@@ -247,28 +231,17 @@ class MacroOut(RuleOut):
     actions: list[ActionOut]
 
 
-class MacroShown(Answered):
-    """One macro."""
-
-    macro: MacroOut
+MacroShown = envelope("MacroShown", "One macro.", macro=MacroOut)
+MacrosOut = page_of("MacrosOut", "Macros in their order.", macros=list[MacroOut])
 
 
-class MacrosOut(PageOut):
-    """Macros in their order."""
-
-    macros: list[MacroOut]
-
-
-class MacroEffect(Answered):
+class MacroEffect(ResponseBody):
     """The fields that a macro would set, and the comment that it would add."""
 
     ticket: dict[str, Any]
 
 
-class MacroApplied(Answered):
-    """What a macro would do; nothing is written."""
-
-    result: MacroEffect
+MacroApplied = envelope("MacroApplied", "What a macro would do; nothing is written.", result=MacroEffect)
 
 
 class TriggerOut(MacroOut):
@@ -277,31 +250,8 @@ class TriggerOut(MacroOut):
     conditions: ConditionsOut
 
 
-class TriggerShown(Answered):
-    """One trigger."""
-
-    trigger: TriggerOut
-
-
-class TriggersOut(PageOut):
-    """Triggers in the order in which they run."""
-
-    triggers: list[TriggerOut]
-
-
-class AutomationShown(Answered):
-    """One automation."""
-
-    automation: TriggerOut
-
-
-class AutomationsOut(PageOut):
-    """Automations in the order in which they run."""
-
-    automations: list[TriggerOut]
-
-
-class DefinitionsShown(Answered):
-    """Which conditions and actions rules know."""
-
-    definitions: dict[str, Any]
+TriggerShown = envelope("TriggerShown", "One trigger.", trigger=TriggerOut)
+TriggersOut = page_of("TriggersOut", "Triggers in the order in which they run.", triggers=list[TriggerOut])
+AutomationShown = envelope("AutomationShown", "One automation.", automation=TriggerOut)
+AutomationsOut = page_of("AutomationsOut", "Automations in the order in which they run.", automations=list[TriggerOut])
+DefinitionsShown = envelope("DefinitionsShown", "Which conditions and actions rules know.", definitions=dict[str, Any])

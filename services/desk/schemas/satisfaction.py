@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Epoch, Given, Long, Paged, PageOut
+from services.desk.schemas.base import Epoch, Long, Paged, RequestBody, ResponseBody, envelope, page_of
 
 Filter = Literal[
     "good",
@@ -21,14 +21,14 @@ Filter = Literal[
 ]
 
 
-class RatingIn(Given):
+class RatingIn(RequestBody):
     """What the requester thought of the answer."""
 
     score: Annotated[Literal["good", "bad"], Field(description="good or bad")]
     comment: Annotated[Long | None, Field(description="Why, in the requester's words")] = None
 
 
-class RatingBody(Given):
+class RatingBody(RequestBody):
     """A rating to be given."""
 
     satisfaction_rating: RatingIn
@@ -42,7 +42,7 @@ class RatingList(Paged):
     end_time: Annotated[Epoch | None, Field(description="Given before this second since 1970")] = None
 
 
-class RatingOut(Answered):
+class RatingOut(ResponseBody):
     """A rating."""
 
     id: int
@@ -57,26 +57,17 @@ class RatingOut(Answered):
     updated_at: str
 
 
-class RatingShown(Answered):
-    """One rating."""
-
-    satisfaction_rating: RatingOut
-
-
-class RatingsOut(PageOut):
-    """Ratings, oldest first unless sorted otherwise."""
-
-    satisfaction_ratings: list[RatingOut]
+RatingShown = envelope("RatingShown", "One rating.", satisfaction_rating=RatingOut)
+RatingsOut = page_of(
+    "RatingsOut", "Ratings, oldest first unless sorted otherwise.", satisfaction_ratings=list[RatingOut]
+)
 
 
-class CountOut(Answered):
+class CountOut(ResponseBody):
     """How many, and as of when."""
 
     value: int
     refreshed_at: str
 
 
-class CountShown(Answered):
-    """A count."""
-
-    count: CountOut
+CountShown = envelope("CountShown", "A count.", count=CountOut)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from services.desk.schemas.base import Answered, Included, PageOut
+from services.desk.schemas.base import Included, PageOut, envelope
 
 _LANGUAGE = (
     "Words and conditions, such as: type:ticket status<solved tags:billing created>2026-10-01 "
@@ -17,14 +17,14 @@ _LANGUAGE = (
 Kind = Literal["ticket", "user", "organization", "group"]
 
 
-class Searched(Included):
+class SearchQuery(Included):
     """What to look for."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=4_000), Field(description=_LANGUAGE)]
     kind: Annotated[Kind | None, Field(alias="filter[type]", description="Only things of this kind")] = None
 
 
-class SearchPage(Searched):
+class SearchPage(SearchQuery):
     """Which page of what was found."""
 
     sort_by: Annotated[
@@ -36,7 +36,7 @@ class SearchPage(Searched):
     per_page: Annotated[int, Field(ge=1, le=100)] = 100
 
 
-class SearchExport(Searched):
+class SearchExport(SearchQuery):
     """Which part of an export."""
 
     page_size: Annotated[int, Field(alias="page[size]", ge=1, le=1000, description="At most 1,000")] = 100
@@ -53,7 +53,4 @@ class SearchOut(PageOut):
     facets: None = None
 
 
-class SearchCount(Answered):
-    """How many were found."""
-
-    count: int
+SearchCount = envelope("SearchCount", "How many were found.", count=int)

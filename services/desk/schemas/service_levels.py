@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Given, PageOut, Short
+from services.desk.schemas.base import RequestBody, ResponseBody, Short, envelope, page_of
 from services.desk.schemas.rules import ConditionsIn, ConditionsOut, Text
 
 Metric = Literal[
@@ -18,7 +18,7 @@ Metric = Literal[
 ]
 
 
-class PolicyMetricIn(Given):
+class PolicyMetricIn(RequestBody):
     """One promise, such as 60 minutes to the first reply on urgent tickets."""
 
     priority: Annotated[Literal["low", "normal", "high", "urgent"], Field(description="Which tickets")]
@@ -27,7 +27,7 @@ class PolicyMetricIn(Given):
     business_hours: Annotated[bool, Field(description="Whether only office hours count")] = False
 
 
-class PolicyIn(Given):
+class PolicyIn(RequestBody):
     """What is promised to the tickets that the filter lets in."""
 
     title: Short | None = None
@@ -37,13 +37,13 @@ class PolicyIn(Given):
     policy_metrics: Annotated[list[PolicyMetricIn] | None, Field(max_length=100)] = None
 
 
-class PolicyBody(Given):
+class PolicyBody(RequestBody):
     """A policy to be made or changed."""
 
     sla_policy: PolicyIn
 
 
-class PolicyOut(Answered):
+class PolicyOut(ResponseBody):
     """A policy."""
 
     id: int
@@ -57,13 +57,5 @@ class PolicyOut(Answered):
     updated_at: str
 
 
-class PolicyShown(Answered):
-    """One policy."""
-
-    sla_policy: PolicyOut
-
-
-class PoliciesOut(PageOut):
-    """Policies in the order in which they are tried."""
-
-    sla_policies: list[PolicyOut]
+PolicyShown = envelope("PolicyShown", "One policy.", sla_policy=PolicyOut)
+PoliciesOut = page_of("PoliciesOut", "Policies in the order in which they are tried.", sla_policies=list[PolicyOut])

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from services.desk.schemas.base import Answered, PageOut
+from services.desk.schemas.base import ResponseBody, envelope, page_of
 from services.desk.schemas.tickets import TicketOut
 
 
-class SuspendedOut(Answered):
+class SuspendedOut(ResponseBody):
     """A message that was held back, and why."""
 
     id: int
@@ -19,19 +19,6 @@ class SuspendedOut(Answered):
     updated_at: str
 
 
-class SuspendedShown(Answered):
-    """One message that was held back."""
-
-    suspended_ticket: SuspendedOut
-
-
-class SuspendedList(PageOut):
-    """Messages that were held back."""
-
-    suspended_tickets: list[SuspendedOut]
-
-
-class Recovered(Answered):
-    """The ticket that a message has become."""
-
-    ticket: TicketOut
+SuspendedShown = envelope("SuspendedShown", "One message that was held back.", suspended_ticket=SuspendedOut)
+SuspendedList = page_of("SuspendedList", "Messages that were held back.", suspended_tickets=list[SuspendedOut])
+Recovered = envelope("Recovered", "The ticket that a message has become.", ticket=TicketOut)

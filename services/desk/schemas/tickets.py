@@ -4,14 +4,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Answered, Given, Id, Included, Long, Moment, Paged, PageOut, Short, Tags
+from services.desk.schemas.base import (
+    Id,
+    Included,
+    Long,
+    Paged,
+    RequestBody,
+    ResponseBody,
+    Short,
+    Tags,
+    Timestamp,
+    envelope,
+    page_of,
+)
 
 Status = Literal["new", "open", "pending", "hold", "solved", "closed"]
 Priority = Literal["low", "normal", "high", "urgent"]
 TicketType = Literal["problem", "incident", "question", "task"]
 
 
-class CommentIn(Given):
+class CommentIn(RequestBody):
     """Something said on a ticket; public unless `public` is false."""
 
     body: Annotated[Long | None, Field(description="Plain text; HTML in it is stripped")] = None
@@ -27,21 +39,21 @@ class CommentIn(Given):
     ] = None
 
 
-class PersonIn(Given):
+class PersonIn(RequestBody):
     """Somebody by name and address."""
 
     name: Short | None = None
     email: Short | None = None
 
 
-class CustomValueIn(Given):
+class CustomValueIn(RequestBody):
     """A value of a custom field."""
 
     id: Id
     value: Any = None
 
 
-class CopyIn(Given):
+class CopyIn(RequestBody):
     """Somebody to put in copy, or to take out of it."""
 
     user_id: Id | None = None
@@ -49,7 +61,7 @@ class CopyIn(Given):
     action: Literal["put", "delete"] | None = None
 
 
-class TicketChange(Given):
+class TicketChange(RequestBody):
     """What of a ticket can change; what is left out stays."""
 
     subject: Annotated[Short | None, Field(description="What it is about, in one line")] = None
@@ -74,7 +86,7 @@ class TicketChange(Given):
     ] = None
     external_id: Short | None = None
     problem_id: Annotated[Id | None, Field(description="The problem ticket that this incident belongs to")] = None
-    due_at: Annotated[Moment | None, Field(description="When a task is due, such as 2026-11-20T12:00:00Z")] = None
+    due_at: Annotated[Timestamp | None, Field(description="When a task is due, such as 2026-11-20T12:00:00Z")] = None
     email_ccs: Annotated[list[CopyIn] | None, Field(max_length=48)] = None
     followers: Annotated[list[CopyIn] | None, Field(max_length=48)] = None
     collaborator_ids: Annotated[list[Id] | None, Field(max_length=48)] = None
@@ -99,18 +111,18 @@ class TicketUpdate(TicketChange):
     safe_update: Annotated[
         bool | None, Field(description="Refuse with 409 if the ticket was changed since updated_stamp")
     ] = None
-    updated_stamp: Annotated[Moment | None, Field(description="updated_at of the ticket as you read it")] = None
+    updated_stamp: Annotated[Timestamp | None, Field(description="updated_at of the ticket as you read it")] = None
     additional_tags: Annotated[Tags | None, Field(description="Tags to add")] = None
     remove_tags: Annotated[Tags | None, Field(description="Tags to take off")] = None
 
 
-class TicketCreate(Given):
+class TicketCreate(RequestBody):
     """A new ticket."""
 
     ticket: TicketIn
 
 
-class TicketPut(Given):
+class TicketPut(RequestBody):
     """A change of a ticket."""
 
     ticket: TicketUpdate
@@ -128,7 +140,7 @@ class TicketMany(Included):
     ids: Annotated[str, Field(max_length=2000, description="Up to 100 ids, separated by commas")]
 
 
-class TicketOut(Answered):
+class TicketOut(ResponseBody):
     """A ticket."""
 
     id: int
@@ -153,7 +165,7 @@ class TicketOut(Answered):
     updated_at: str
 
 
-class CommentOut(Answered):
+class CommentOut(ResponseBody):
     """Something said on a ticket."""
 
     id: int
@@ -167,7 +179,7 @@ class CommentOut(Answered):
     created_at: str
 
 
-class AuditOut(Answered):
+class AuditOut(ResponseBody):
     """What was said and changed at one time."""
 
     id: int
@@ -179,38 +191,22 @@ class AuditOut(Answered):
     events: list[dict[str, Any]]
 
 
-class TicketShown(Answered):
-    """One ticket, with what was asked to be sent along."""
-
-    ticket: TicketOut
+TicketShown = envelope("TicketShown", "One ticket, with what was asked to be sent along.", ticket=TicketOut)
 
 
-class TicketWritten(Answered):
+class TicketWritten(ResponseBody):
     """A ticket as it stands now, and the audit of this change."""
 
     ticket: TicketOut
     audit: AuditOut | None
 
 
-class TicketsOut(PageOut):
-    """Some tickets."""
-
-    tickets: list[TicketOut]
-
-
-class CommentsOut(PageOut):
-    """Some comments."""
-
-    comments: list[CommentOut]
+TicketsOut = page_of("TicketsOut", "Some tickets.", tickets=list[TicketOut])
+CommentsOut = page_of("CommentsOut", "Some comments.", comments=list[CommentOut])
+AuditsOut = page_of("AuditsOut", "Some audits.", audits=list[AuditOut])
 
 
-class AuditsOut(PageOut):
-    """Some audits."""
-
-    audits: list[AuditOut]
-
-
-class CreateAsked(Given):
+class CreateQuery(RequestBody):
     """How to create."""
 
     asynchronous: Annotated[
@@ -218,50 +214,36 @@ class CreateAsked(Given):
     ] = None
 
 
-class RedactIn(Given):
+class RedactIn(RequestBody):
     """What to black out."""
 
     text: Annotated[str, Field(min_length=1, max_length=10_000, description="The exact words to black out for good")]
 
 
-class CommentShown(Answered):
-    """One comment."""
-
-    comment: CommentOut
+CommentShown = envelope("CommentShown", "One comment.", comment=CommentOut)
+AuditShown = envelope("AuditShown", "One audit.", audit=AuditOut)
 
 
-class AuditShown(Answered):
-    """One audit."""
-
-    audit: AuditOut
-
-
-class TagsIn(Given):
+class TagsIn(RequestBody):
     """Tags."""
 
     tags: Tags
 
 
-class TagsOut(Answered):
-    """The tags that a ticket has now."""
-
-    tags: list[str]
+TagsOut = envelope("TagsOut", "The tags that a ticket has now.", tags=list[str])
 
 
-class CountOut(Answered):
+class CountOut(ResponseBody):
     """How many, and when it was counted."""
 
     value: int
     refreshed_at: str | None
 
 
-class Counted(Answered):
-    """How many there are."""
-
-    count: CountOut
+Counted = envelope("Counted", "How many there are.", count=CountOut)
 
 
-class MetricOut(Answered):
+class MetricOut(ResponseBody):
     """A ticket's measures: replies, reopens, waiting times."""
 
     ticket_id: int
@@ -272,19 +254,11 @@ class MetricOut(Answered):
     solved_at: str | None
 
 
-class MetricShown(Answered):
-    """One ticket's measures."""
-
-    ticket_metric: MetricOut
+MetricShown = envelope("MetricShown", "One ticket's measures.", ticket_metric=MetricOut)
+MetricsOut = page_of("MetricsOut", "Measures of some tickets.", ticket_metrics=list[MetricOut])
 
 
-class MetricsOut(PageOut):
-    """Measures of some tickets."""
-
-    ticket_metrics: list[MetricOut]
-
-
-class RelatedOut(Answered):
+class RelatedOut(ResponseBody):
     """What hangs on a ticket."""
 
     incidents: int
@@ -294,11 +268,8 @@ class RelatedOut(Answered):
     from_archive: bool
 
 
-class RelatedShown(Answered):
-    """What hangs on a ticket."""
-
-    ticket_related: RelatedOut
+RelatedShown = envelope("RelatedShown", "What hangs on a ticket.", ticket_related=RelatedOut)
 
 
-class Empty(Answered):
+class Empty(ResponseBody):
     """Nothing to say."""

@@ -1,1 +1,1 @@
-"""Verbs of the IDE."""
+"""What the IDE does, without HTTP: one module per noun."""

@@ -1,33 +1,36 @@
-"""Check runs: what the code host ran on a commit, in a sandbox of its own, and how that ended."""
+"""Check runs: workflows that the code host runs on a commit, in a sandbox of their own."""
 
 import re
 
 import sqlalchemy as sa
 
-from services.ide import workshop
 from services.ide.operations import repositories
-from services.ide.sandbox import SandboxLost
-from services.ide.system import HOME
+from services.ide.rows import CheckRunId, CheckRunRow, Conclusion, RepositoryRow, WorkflowRow
+from services.ide.sandbox.pool import current_pool
+from services.ide.sandbox.sandbox import ProcessResult, SandboxLost
+from services.ide.sandbox.system_files import HOME
 from services.ide.tables import check_runs, workflows
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Statement
 from services.kernel.world import World
 
 _SECONDS = 120.0
-_SUMMARY = 4000
-# How long the machine took is no property of the commit: the same commit has the same summary.
-_TOOK = re.compile(r" in \d+(\.\d+)?s\b( \(\d+:\d+:\d+\))?")
+_SUMMARY_LENGTH = 4000
+# The machine's speed is no property of the commit: the same commit has the same summary.
+_DURATION = re.compile(r" in \d+(\.\d+)?s\b( \(\d+:\d+:\d+\))?")
 _WORKFLOWS = Statement(
-    sa.select(workflows).where(workflows.c.repository_id == sa.bindparam("repository_id")).order_by(workflows.c.id)
+    sa.select(workflows).where(workflows.c.repository_id == sa.bindparam("repository_id")).order_by(workflows.c.id),
+    WorkflowRow,
 )
 _RUNS = Statement(
     sa.select(check_runs)
     .where(check_runs.c.repository_id == sa.bindparam("repository_id"), check_runs.c.sha == sa.bindparam("sha"))
-    .order_by(check_runs.c.id)
+    .order_by(check_runs.c.id),
+    CheckRunRow,
 )
 
 
-async def of_commit(world: World, repository: Row, sha: str) -> list[Row]:
-    """Whoever asks first waits: what has not run on this commit runs now."""
+async def run_all(world: World, repository: RepositoryRow, sha: str) -> list[CheckRunRow]:
+    """The check runs of a commit. The first request waits: workflows that have not run on this commit run now."""
     done = {row["name"] for row in world.find(_RUNS, repository_id=repository["id"], sha=sha)}
     for workflow in world.find(_WORKFLOWS, repository_id=repository["id"]):
         if workflow["name"] not in done:
@@ -35,18 +38,18 @@ async def of_commit(world: World, repository: Row, sha: str) -> list[Row]:
     return world.find(_RUNS, repository_id=repository["id"], sha=sha)
 
 
-async def _run(world: World, repository: Row, workflow: Row, sha: str) -> None:
-    exit_code, said = await _ran(world, repository, workflow["command"], sha)
+async def _run(world: World, repository: RepositoryRow, workflow: WorkflowRow, sha: str) -> None:
+    result = await _run_command(world, repository, workflow["command"], sha)
     now = world.clock.now_ms()
     actor, world.actor = world.actor, "automation"
     try:
-        row: Row = {
-            "id": world.ids.next("check_run"),
+        row: CheckRunRow = {
+            "id": CheckRunId(world.ids.next("check_run")),
             "repository_id": repository["id"],
             "name": workflow["name"],
             "sha": sha,
-            "conclusion": "success" if exit_code == 0 else ("timed_out" if exit_code is None else "failure"),
-            "summary": _TOOK.sub("", said)[-_SUMMARY:],
+            "conclusion": _conclude(result),
+            "summary": _DURATION.sub("", result.text)[-_SUMMARY_LENGTH:],
             "started_at": now,
             "completed_at": now,
         }
@@ -55,19 +58,23 @@ async def _run(world: World, repository: Row, workflow: Row, sha: str) -> None:
         world.actor = actor
 
 
-async def _ran(world: World, repository: Row, command: str, sha: str) -> tuple[int | None, str]:
-    forge = await repositories.forge(world)
-    archive = await forge.archive(repository, sha)
-    sandbox = await workshop.current().take()
+def _conclude(result: ProcessResult) -> Conclusion:
+    if result.timed_out:
+        return "timed_out"
+    return "failure" if result.exit_code else "success"
+
+
+async def _run_command(world: World, repository: RepositoryRow, command: str, sha: str) -> ProcessResult:
+    server = await repositories.git_server(world)
+    archive = await server.archive(repository, sha)
+    sandbox = await current_pool().take()
     tree = f"{HOME}/{repository['name']}"
     try:
-        await sandbox.file("make_folder", path=tree, mode=0o755)
-        laid = await sandbox.run(["tar", "-x", "-C", tree], seconds=_SECONDS, stdin=archive)
-        if laid.exit:
-            raise SandboxLost(f"a commit could not be laid out: {laid.complaint}")
-        ran = await sandbox.run(
-            ["/bin/bash", "-c", command], cwd=tree, seconds=_SECONDS, merged=True, now_ms=world.clock.now_ms()
-        )
-        return (None if ran.timed_out else ran.exit), ran.text
+        await sandbox.request_file("make_folder", path=tree, mode=0o755)
+        unpacked = await sandbox.run(["tar", "-x", "-C", tree], seconds=_SECONDS, stdin=archive)
+        if unpacked.exit_code:
+            raise SandboxLost(f"a commit could not be laid out: {unpacked.error_text}")
+        argv = ["/bin/bash", "-c", command]
+        return await sandbox.run(argv, cwd=tree, seconds=_SECONDS, merged=True, now_ms=world.clock.now_ms())
     finally:
         sandbox.end()

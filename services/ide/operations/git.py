@@ -1,15 +1,17 @@
-"""git in the workspace, as the workspace API asks for it: git itself, inside."""
+"""git in the workspace, for the workspace API: git itself runs in the sandbox."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.ide.errors import BadRequest, Conflict, NotFound
-from services.ide.operations.processes import absolute, run
-from services.ide.sandbox import Ran
+from services.ide.operations.processes import absolute_path, run
+from services.ide.sandbox.sandbox import ProcessResult
+from services.kernel.errors import Refusal
 from services.kernel.world import World
 
 _SECONDS = 60.0
-_FIELD, _BREAK = "\x1f", "\x1e"
+_FIELD_END, _RECORD_END = "\x1f", "\x1e"
+_RESET_MODES = ("soft", "mixed", "hard", "merge", "keep")
 _STATES = {
     " ": "Unmodified",
     "M": "Modified",
@@ -25,7 +27,7 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """One file that is not as the last commit has it."""
+    """One file that differs from the last commit."""
 
     name: str
     staging: str
@@ -35,7 +37,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a working tree stands."""
+    """The branch of a working tree, its distance to its upstream, and the changed files."""
 
     branch: str
     ahead: int
@@ -46,7 +48,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LogEntry:
     """One commit of the history."""
 
     hash: str
@@ -56,21 +58,21 @@ class Logged:
     timestamp: str
 
 
-async def git(world: World, path: str, *arguments: str) -> Ran:
-    """git's own complaint is the refusal."""
-    ran = await run(world, ["git", *arguments], cwd=path, seconds=_SECONDS)
-    if ran.timed_out:
+async def git(world: World, path: str, *arguments: str) -> ProcessResult:
+    """Where git fails, its own message is the refusal."""
+    result = await run(world, ["git", *arguments], cwd=path, seconds=_SECONDS)
+    if result.timed_out:
         raise BadRequest("git took too long")
-    if ran.exit:
-        _refuse(ran.complaint.strip() or ran.text.strip())
-    return ran
+    if result.exit_code:
+        raise _explain(result.error_text.strip() or result.text.strip())
+    return result
 
 
 async def status(world: World, path: str) -> Status:
-    ran = await git(world, path, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+    result = await git(world, path, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
     branch, ahead, behind, published = "", 0, 0, False
     files: list[FileState] = []
-    fields = iter(ran.text.split("\0"))
+    fields = iter(result.text.split("\0"))
     for line in fields:
         match line[:2]:
             case "# ":
@@ -91,10 +93,11 @@ async def status(world: World, path: str) -> Status:
     return Status(branch, ahead, behind, published, branch == "(detached)", files)
 
 
-async def branches(world: World, path: str) -> tuple[list[str], str]:
-    listed = await git(world, path, "for-each-ref", "--format=%(refname:short)", "refs/heads")
+async def list_branches(world: World, path: str) -> tuple[list[str], str]:
+    """All branches, and the current one."""
+    branches = await git(world, path, "for-each-ref", "--format=%(refname:short)", "refs/heads")
     head = await run(world, ["git", "symbolic-ref", "-q", "--short", "HEAD"], cwd=path, seconds=_SECONDS)
-    return listed.text.split(), head.text.strip()
+    return branches.text.split(), head.text.strip()
 
 
 async def create_branch(world: World, path: str, name: str) -> None:
@@ -130,25 +133,27 @@ async def pull(world: World, path: str, remote: str = "", branch: str = "") -> N
 
 
 async def clone(world: World, url: str, path: str, branch: str | None, commit_id: str | None) -> None:
-    """From the company's code host, over ssh or as it is linked: nothing else can be reached."""
-    await git(world, "", "clone", "-q", *(["-b", branch] if branch else []), "--", reachable(url), absolute(path))
+    """From the company's code host, by its ssh address or its web address: nothing else can be reached."""
+    options = ["-b", branch] if branch else []
+    await git(world, "", "clone", "-q", *options, "--", ssh_address(url), absolute_path(path))
     if commit_id:
         await git(world, path, "checkout", "-q", commit_id, "--")
 
 
-async def history(world: World, path: str) -> list[Logged]:
-    form = _FIELD.join(("%H", "%an", "%ae", "%aI", "%B")) + _BREAK
-    ran = await git(world, path, "log", f"--format={form}")
-    return [_logged(text) for text in ran.text.split(_BREAK) if text.strip()]
+async def list_history(world: World, path: str) -> list[LogEntry]:
+    pattern = _FIELD_END.join(("%H", "%an", "%ae", "%aI", "%B")) + _RECORD_END
+    result = await git(world, path, "log", f"--format={pattern}")
+    return [_parse_log_entry(text) for text in result.text.split(_RECORD_END) if text.strip()]
 
 
 async def init(world: World, path: str) -> None:
-    await git(world, "", "init", "-q", "--", absolute(path))
+    await git(world, "", "init", "-q", "--", absolute_path(path))
 
 
-async def remotes(world: World, path: str) -> dict[str, str]:
-    listed = await git(world, path, "remote", "-v")
-    return {line.split()[0]: line.split()[1] for line in listed.text.splitlines() if line.endswith("(fetch)")}
+async def list_remotes(world: World, path: str) -> dict[str, str]:
+    """Addresses by name."""
+    listing = await git(world, path, "remote", "-v")
+    return {line.split()[0]: line.split()[1] for line in listing.text.splitlines() if line.endswith("(fetch)")}
 
 
 async def add_remote(world: World, path: str, name: str, url: str) -> None:
@@ -156,7 +161,7 @@ async def add_remote(world: World, path: str, name: str, url: str) -> None:
 
 
 async def reset(world: World, path: str, mode: str, target: str | None) -> None:
-    if mode not in ("soft", "mixed", "hard", "merge", "keep"):
+    if mode not in _RESET_MODES:
         raise BadRequest(f"{mode!r} is not a way to reset")
     await git(world, path, "reset", "-q", f"--{mode}", *([target] if target else []), "--")
 
@@ -170,22 +175,22 @@ async def set_config(world: World, path: str | None, key: str, value: str, scope
     await git(world, path or "", "config", "--local" if scope == "local" else "--global", key, value)
 
 
-async def config(world: World, path: str | None, key: str) -> str:
-    ran = await run(world, ["git", "config", "--get", key], cwd=path or "", seconds=_SECONDS)
-    return ran.text.strip()
+async def get_config(world: World, path: str | None, key: str) -> str:
+    result = await run(world, ["git", "config", "--get", key], cwd=path or "", seconds=_SECONDS)
+    return result.text.strip()
 
 
-def reachable(url: str) -> str:
-    """A link to the code host's web address means the same repository over ssh."""
+def ssh_address(url: str) -> str:
+    """A web address of the code host names the same repository as its ssh address."""
     if "://" not in url or url.startswith("ssh://"):
         return url
     owner_and_name = "/".join(url.split("/")[-2:])
     return f"git@origin:{owner_and_name}"
 
 
-def _logged(text: str) -> Logged:
-    sha, author, email, at, message = text.strip("\n").split(_FIELD)
-    return Logged(sha, author, email, message.rstrip("\n"), at)
+def _parse_log_entry(text: str) -> LogEntry:
+    sha, author, email, timestamp, message = text.strip("\n").split(_FIELD_END)
+    return LogEntry(sha, author, email, message.rstrip("\n"), timestamp)
 
 
 def _state(codes: str, name: str, before: str = "") -> FileState:
@@ -193,10 +198,10 @@ def _state(codes: str, name: str, before: str = "") -> FileState:
     return FileState(name, staging, worktree, before)
 
 
-def _refuse(complaint: str) -> None:
-    text = complaint.removeprefix("fatal: ").removeprefix("error: ")
+def _explain(error_text: str) -> Refusal:
+    text = error_text.removeprefix("fatal: ").removeprefix("error: ")
     if "not a git repository" in text or "did not match any file" in text or "does not exist" in text:
-        raise NotFound(text)
+        return NotFound(text)
     if "already exists" in text or "rejected" in text or "declined" in text:
-        raise Conflict(text)
-    raise BadRequest(text)
+        return Conflict(text)
+    return BadRequest(text)

@@ -1,85 +1,77 @@
 """The language server: jedi in the workspace's own sandbox, one process per project."""
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from services.ide import workshop, workspace
 from services.ide.errors import BadRequest, NotFound
-from services.ide.operations.processes import absolute
-from services.ide.sandbox import Sandbox
+from services.ide.operations.processes import absolute_path
+from services.ide.sandbox.line_stream import LineStream
+from services.ide.sandbox.pool import current_pool
+from services.ide.sandbox.sandbox import Sandbox
+from services.ide.workspace.workspace import workspace_of
 from services.kernel.world import World
 
 _SECONDS = 20.0
-_START = "import sys; sys.path.insert(0, {!r}); from inside.symbols import main; main()"
+_START = "import sys; sys.path.insert(0, {!r}); from guest.symbols import main; main()"
 
 
-class Server:
-    """Asks line by line."""
+class LanguageServer:
+    """A process that answers requests line by line."""
 
-    def __init__(self, machine: Sandbox, project: str) -> None:
-        self.project = project
-        self._machine = machine
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._partial = b""
-        self._number = machine.pipe(
-            ["python3", "-I", "-c", _START.format(workshop.current().runner.toolbox)], self._heard, cwd=project
-        )
+    def __init__(self, sandbox: Sandbox, project: str) -> None:
+        self._project = project
+        command = ["python3", "-I", "-c", _START.format(current_pool().runner.toolbox)]
+        self._stream = LineStream(sandbox, command, project)
 
-    async def ask(self, **request: Any) -> list[dict[str, Any]]:
-        self._machine.say(self._number, orjson.dumps({"project": self.project, **request}) + b"\n")
+    async def request(
+        self, kind: Literal["completions", "symbols", "search"], **arguments: Any
+    ) -> list[dict[str, Any]]:
+        self._stream.write(orjson.dumps({"project": self._project, "kind": kind, **arguments}) + b"\n")
         try:
             async with asyncio.timeout(_SECONDS):
-                line = await self._lines.get()
+                line = await self._stream.read_line()
         except TimeoutError:
             line = None
         if line is None:
             raise BadRequest("the language server does not answer; start it again")
-        told = orjson.loads(line)
-        if "error" in told:
-            raise BadRequest(told["error"])
-        found: list[dict[str, Any]] = told["result"]
-        return found
+        reply = orjson.loads(line)
+        if "error" in reply:
+            raise BadRequest(reply["error"])
+        items: list[dict[str, Any]] = reply["result"]
+        return items
 
     def stop(self) -> None:
-        self._machine.say(self._number, None)
-        self._machine.let_go(self._number)
-
-    def _heard(self, content: bytes | None) -> None:
-        if content is None:
-            self._lines.put_nowait(None)
-            return
-        *lines, self._partial = (self._partial + content).split(b"\n")
-        for line in lines:
-            self._lines.put_nowait(line)
+        self._stream.close()
 
 
 async def start(world: World, language: str, project: str) -> None:
     _require_language(language)
-    held = workspace.of(world)
-    path = absolute(project)
-    if path not in held.languages:
-        held.languages[path] = Server(await held.machine(), path)
+    workspace = workspace_of(world)
+    path = absolute_path(project)
+    if path not in workspace.languages:
+        workspace.languages[path] = LanguageServer(await workspace.sandbox(), path)
 
 
 async def stop(world: World, project: str) -> None:
-    server: Server | None = workspace.of(world).languages.pop(absolute(project), None)
+    server: LanguageServer | None = workspace_of(world).languages.pop(absolute_path(project), None)
     if server is not None:
         server.stop()
 
 
 async def completions(world: World, project: str, uri: str, line: int, character: int) -> list[dict[str, Any]]:
-    return await _server(world, project).ask(ask="completions", path=_path(uri), line=line, character=character)
+    server = _server(world, project)
+    return await server.request("completions", path=_path(uri), line=line, character=character)
 
 
 async def document_symbols(world: World, project: str, uri: str) -> list[dict[str, Any]]:
-    return await _server(world, project).ask(ask="symbols", path=_path(uri))
+    return await _server(world, project).request("symbols", path=_path(uri))
 
 
 async def workspace_symbols(world: World, project: str, query: str) -> list[dict[str, Any]]:
-    return await _server(world, project).ask(ask="search", query=query)
+    return await _server(world, project).request("search", query=query)
 
 
 def require(world: World, language: str, project: str) -> None:
@@ -92,12 +84,12 @@ def _require_language(language: str) -> None:
         raise BadRequest(f"no language server for {language} is installed")
 
 
-def _server(world: World, project: str) -> Server:
-    server: Server | None = workspace.of(world).languages.get(absolute(project))
+def _server(world: World, project: str) -> LanguageServer:
+    server: LanguageServer | None = workspace_of(world).languages.get(absolute_path(project))
     if server is None:
         raise NotFound("no language server runs for this project; start it first")
     return server
 
 
 def _path(uri: str) -> str:
-    return absolute(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)
+    return absolute_path(unquote(urlsplit(uri).path) if uri.startswith("file:") else uri)

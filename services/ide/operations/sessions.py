@@ -1,32 +1,33 @@
-"""Sessions: shells with a state of their own, and the commands given to them."""
+"""Sessions: shells with a state of their own, and the commands that run in them."""
 
 import asyncio
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from services.ide import workspace
-from services.ide.errors import CommandTimedOut, Conflict, NotFound, of_guest
-from services.ide.operations.machines import drawn_id
-from services.ide.operations.processes import absolute, bounded, machine_of
-from services.ide.sandbox import GuestRefused, Reply, Sandbox
-from services.ide.system import HOME
+from services.ide.errors import CommandTimedOut, Conflict, NotFound, explain_guest
+from services.ide.operations.processes import absolute_path, allowed_seconds
+from services.ide.operations.sandboxes import make_uuid
+from services.ide.sandbox.sandbox import GuestRefused, Operation, Reply, Sandbox
+from services.ide.sandbox.system_files import HOME
+from services.ide.workspace.workspace import Command, workspace_of
 from services.kernel.world import World
 
-_LOOK_SECONDS = 0.05
-_LOOKS_AFTER_KILL = 40
+_POLL_SECONDS = 0.05
+_POLLS_AFTER_KILL = 40
 _NAME = re.compile(r"[^\x00/]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A command's output, and its exit code once it has one."""
+class SessionCommand:
+    """A command of a session: its output so far, and its exit code once it has one."""
 
     key: str
     stdout: str
     stderr: str
-    exit: int | None
-    command: str = ""
+    exit_code: int | None
+    line: str = ""
+    # The expected pattern that its output matched, if that is why it was answered.
     matched: str | None = None
 
     @property
@@ -37,135 +38,142 @@ class Said:
 async def open_session(world: World, name: str, *, terminal: bool = False, cwd: str = HOME) -> None:
     if not _NAME.fullmatch(name):
         raise NotFound("a session's name has 1 to 200 characters and no slash")
-    machine = await machine_of(world)
+    sandbox = await workspace_of(world).sandbox()
+    folder, now = absolute_path(cwd), world.clock.now_ms()
     try:
-        await machine.ask("session_open", session=name, terminal=terminal, cwd=absolute(cwd), now=world.clock.now_ms())
+        await sandbox.request("session_open", session=name, terminal=terminal, cwd=folder, now=now)
     except GuestRefused as refused:
-        raise (
-            Conflict("session already exists") if refused.kind == "FileExistsError" else of_guest(refused)
-        ) from refused
+        exists = refused.kind == "FileExistsError"
+        raise (Conflict("session already exists") if exists else explain_guest(refused)) from refused
 
 
 async def close_session(world: World, name: str) -> None:
-    await _asked(world, name, "session_close")
+    await _request(world, name, "session_close")
 
 
-async def listed(world: World) -> dict[str, list[Said]]:
-    machine = await machine_of(world)
-    found = (await machine.ask("session_list")).head["sessions"]
+async def list_sessions(world: World) -> dict[str, list[SessionCommand]]:
+    sandbox = await workspace_of(world).sandbox()
+    sessions = (await sandbox.request("session_list")).head["sessions"]
     return {
-        name: [Said(key, "", "", code, text) for key, text, code in commands]
-        for name, commands in sorted(found.items())
+        name: [SessionCommand(key, "", "", exit_code, line) for key, line, exit_code in commands]
+        for name, commands in sorted(sessions.items())
     }
 
 
-async def one(world: World, name: str) -> list[Said]:
-    found = await listed(world)
-    if name not in found:
+async def list_commands(world: World, name: str) -> list[SessionCommand]:
+    sessions = await list_sessions(world)
+    if name not in sessions:
         raise NotFound("session not found")
-    return found[name]
+    return sessions[name]
 
 
-async def start(world: World, name: str, command: str) -> str:
-    """Runs on by itself; its logs can be read while it does."""
-    key = drawn_id("command", world.ids.next("command"))
-    await _asked(world, name, "session_run", key=key, command=command, detached=True, reads=True)
-    workspace.of(world).commands.append((command, None))
+async def start(world: World, name: str, line: str) -> str:
+    """Start a command that runs on by itself; returns its id. Its logs can be read while it runs."""
+    key = make_uuid("command", world.ids.next("command"))
+    await _request(world, name, "session_run", key=key, command=line, detached=True, reads=True)
+    workspace_of(world).commands.append(Command(line, None))
     return key
 
 
 async def run(
     world: World,
     name: str,
-    command: str,
+    line: str,
     seconds: float | None = None,
     expect: list[str] | None = None,
     *,
     reads: bool = False,
-) -> Said:
-    """Waits for the command's end, or for something it was expected to say; past its time it is interrupted."""
-    key = drawn_id("command", world.ids.next("command"))
-    about = {"session": name, "key": key, "command": command, "expect": expect or [], "reads": reads}
-    said = await _waited(world, name, "session_run", b"", seconds, key, about)
-    workspace.of(world).commands.append((command, said.exit))
-    return said
+) -> SessionCommand:
+    """Waits for the command's end, or for output that was expected; past its time the command is interrupted."""
+    key = make_uuid("command", world.ids.next("command"))
+    arguments = {"session": name, "key": key, "command": line, "expect": expect or [], "reads": reads}
+    command = await _wait(world, name, "session_run", b"", seconds, key, arguments)
+    workspace_of(world).commands.append(Command(line, command.exit_code))
+    return command
 
 
-async def answer(world: World, name: str, text: str, seconds: float | None, expect: list[str]) -> Said:
-    """Something to read for the program that runs in the session, and what it says to that."""
-    about = {"session": name, "waits": True, "expect": expect}
-    return await _waited(world, name, "session_input", f"{text}\n".encode(), seconds, "", about)
+async def answer(world: World, name: str, text: str, seconds: float | None, expect: list[str]) -> SessionCommand:
+    """Write to the program that runs in the session, and wait for its output."""
+    arguments = {"session": name, "waits": True, "expect": expect}
+    return await _wait(world, name, "session_input", f"{text}\n".encode(), seconds, "", arguments)
 
 
 async def is_busy(world: World, name: str) -> bool:
-    return any(command.exit is None for command in await one(world, name))
+    return any(command.exit_code is None for command in await list_commands(world, name))
 
 
 async def send_input(world: World, name: str, key: str, text: str) -> None:
-    said = await logs(world, name, key)
-    if said.exit is not None:
+    command = await read_logs(world, name, key)
+    if command.exit_code is not None:
         raise Conflict("command has ended")
-    await _asked(world, name, "session_input", text.encode())
+    await _request(world, name, "session_input", text.encode())
 
 
-async def logs(world: World, name: str, key: str, *, follow: bool = False) -> Said:
-    """So far; or, to follow it, at its end, as far as anybody waits that long."""
-    looks = int(bounded(None) / _LOOK_SECONDS) if follow else 1
-    for _ in range(looks):
-        said = _said(key, await _asked(world, name, "session_logs", key=key))
-        if said.exit is not None or not follow:
+async def read_logs(world: World, name: str, key: str, *, follow: bool = False) -> SessionCommand:
+    """The output so far; with `follow`, the output at the command's end, within the time that a request may take."""
+    polls = int(allowed_seconds(None) / _POLL_SECONDS) if follow else 1
+    for _ in range(polls):
+        command = _parse(key, await _request(world, name, "session_logs", key=key))
+        if command.exit_code is not None or not follow:
             break
-        await asyncio.sleep(_LOOK_SECONDS)
-    return said
+        await asyncio.sleep(_POLL_SECONDS)
+    return command
 
 
 async def interrupt(world: World, name: str, *, hard: bool) -> bool:
-    """Whether something still runs."""
-    return bool((await _asked(world, name, "session_interrupt", hard=hard)).head["running"])
+    """Returns whether something still runs."""
+    return bool((await _request(world, name, "session_interrupt", hard=hard)).head["running"])
 
 
-async def _waited(
-    world: World, name: str, op: str, blob: bytes, seconds: float | None, key: str, about: dict[str, Any]
-) -> Said:
-    machine = await machine_of(world)
+async def _wait(
+    world: World,
+    name: str,
+    operation: Operation,
+    blob: bytes,
+    seconds: float | None,
+    key: str,
+    arguments: dict[str, Any],
+) -> SessionCommand:
+    sandbox = await workspace_of(world).sandbox()
+    limit, now = allowed_seconds(seconds), world.clock.now_ms()
     try:
-        reply = await machine.waiting(op, blob, bounded(seconds), now=world.clock.now_ms(), **about)
+        reply = await sandbox.request_within(operation, blob, limit, now=now, **arguments)
         if reply is None:
-            await _end_command(machine, name)
+            await _end_command(sandbox, name)
             raise CommandTimedOut("command execution timeout")
-        return _said(key, reply)
+        return _parse(key, reply)
     except GuestRefused as refused:
-        raise NotFound("session not found") if refused.kind == "KeyError" else of_guest(refused) from refused
+        raise NotFound("session not found") if refused.kind == "KeyError" else explain_guest(refused) from refused
 
 
-async def _end_command(machine: Sandbox, name: str) -> None:
-    """The session survives if its shell can be had back; a shell that loops by itself cannot."""
+async def _end_command(sandbox: Sandbox, name: str) -> None:
+    """The session survives if its shell takes commands again; a shell that loops by itself does not."""
     try:
-        for _ in range(_LOOKS_AFTER_KILL):
-            if not (await machine.ask("session_interrupt", session=name, hard=True)).head["running"]:
+        for _ in range(_POLLS_AFTER_KILL):
+            if not (await sandbox.request("session_interrupt", session=name, hard=True)).head["running"]:
                 return
-            await asyncio.sleep(_LOOK_SECONDS)
-        await machine.ask("session_interrupt", session=name, whole=True)
+            await asyncio.sleep(_POLL_SECONDS)
+        await sandbox.request("session_interrupt", session=name, whole=True)
     except GuestRefused:
         return
 
 
-async def _asked(world: World, name: str, op: str, blob: bytes = b"", **about: Any) -> Reply:
-    machine = await machine_of(world)
+async def _request(world: World, name: str, operation: Operation, blob: bytes = b"", **arguments: Any) -> Reply:
+    sandbox = await workspace_of(world).sandbox()
     try:
-        return await machine.ask(op, blob, session=name, now=world.clock.now_ms(), **about)
+        return await sandbox.request(operation, blob, session=name, now=world.clock.now_ms(), **arguments)
     except GuestRefused as refused:
-        what = "session" if refused.kind == "KeyError" and str(refused) == repr(name) else "command"
-        raise NotFound(f"{what} not found") if refused.kind == "KeyError" else of_guest(refused) from refused
+        noun = "session" if refused.kind == "KeyError" and str(refused) == repr(name) else "command"
+        raise NotFound(f"{noun} not found") if refused.kind == "KeyError" else explain_guest(refused) from refused
 
 
-def _said(key: str, reply: Reply) -> Said:
-    head, out = reply.head, reply.head["out"]
-    return Said(
+def _parse(key: str, reply: Reply) -> SessionCommand:
+    head, length = reply.head, reply.head["out"]
+    return SessionCommand(
         key=key,
-        stdout=reply.blob[:out].decode(errors="replace"),
-        stderr=reply.blob[out:].decode(errors="replace"),
-        exit=head["exit"],
-        command=head.get("command", ""),
+        stdout=reply.blob[:length].decode(errors="replace"),
+        stderr=reply.blob[length:].decode(errors="replace"),
+        exit_code=head["exit"],
+        line=head.get("command", ""),
         matched=head.get("matched"),
     )

@@ -4,16 +4,16 @@ from services.ide.routes import (
     code_host,
     contents,
     files,
+    git,
     language,
     processes,
     pulls,
     runtime,
     sandboxes,
     smart_http,
-    working_trees,
 )
 from services.kernel.app import product_router
 
 router = product_router()
-for edge in (sandboxes, processes, files, working_trees, language, code_host, pulls, contents, runtime, smart_http):
+for edge in (sandboxes, processes, files, git, language, code_host, pulls, contents, runtime, smart_http):
     router.include_router(edge.router)

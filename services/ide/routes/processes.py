@@ -4,8 +4,9 @@ from typing import Any
 
 from fastapi import Response
 
-from services.ide.operations import machines, processes, sessions
-from services.ide.operations.sessions import Said
+from services.ide.operations import processes, sessions
+from services.ide.operations.sessions import SessionCommand
+from services.ide.routes.dependencies import CurrentSandbox, toolbox_router
 from services.ide.schemas.toolbox import (
     CodeIn,
     CodeRan,
@@ -20,105 +21,108 @@ from services.ide.schemas.toolbox import (
     SessionRan,
 )
 from services.kernel.answers import Json
-from services.kernel.app import CurrentWorld, product_router
+from services.kernel.app import CurrentWorld
 
-router = product_router()
-BASE = "/toolbox/{sandboxId}"
-_SESSION = BASE + "/process/session"
-_ONE = _SESSION + "/{sessionId}"
-_COMMAND = _ONE + "/command/{commandId}"
+router = toolbox_router()
 
 
-@router.post(BASE + "/process/execute", operation_id="ide.process.execute", response_model=Executed)
-async def execute(sandboxId: str, body: ExecuteIn, world: CurrentWorld) -> Response:
+@router.post("/toolbox/{sandboxId}/process/execute", operation_id="ide.process.execute", response_model=Executed)
+async def execute(sandbox: CurrentSandbox, body: ExecuteIn, world: CurrentWorld) -> Response:
     """Run one command in a fresh shell and wait for its end."""
-    machine = machines.find(world, sandboxId)
-    env = {**machine["env"], **(body.envs or {})}
-    ran = await processes.execute(world, body.command, body.cwd, env, body.timeout)
-    return Json({"exitCode": ran.exit, "result": ran.text})
+    env = {**sandbox["env"], **(body.envs or {})}
+    result = await processes.execute(world, body.command, body.cwd, env, body.timeout)
+    return Json({"exitCode": result.exit_code, "result": result.text})
 
 
-@router.post(BASE + "/process/code-run", operation_id="ide.process.run_code", response_model=CodeRan)
-async def run_code(sandboxId: str, body: CodeIn, world: CurrentWorld) -> Response:
+@router.post("/toolbox/{sandboxId}/process/code-run", operation_id="ide.process.run_code", response_model=CodeRan)
+async def run_code(sandbox: CurrentSandbox, body: CodeIn, world: CurrentWorld) -> Response:
     """Run a program given as text."""
-    machine = machines.find(world, sandboxId)
-    env = {**machine["env"], **(body.envs or {})}
-    ran = await processes.run_code(world, body.code, body.language, body.argv or [], env, body.timeout)
-    return Json({"exitCode": ran.exit, "result": ran.text, "artifacts": {"charts": []}})
+    env = {**sandbox["env"], **(body.envs or {})}
+    result = await processes.run_code(world, body.code, body.language, body.argv or [], env, body.timeout)
+    return Json({"exitCode": result.exit_code, "result": result.text, "artifacts": {"charts": []}})
 
 
-@router.post(_SESSION, status_code=201, operation_id="ide.sessions.create")
-async def create_session(sandboxId: str, body: SessionIn, world: CurrentWorld) -> Response:
+@router.post("/toolbox/{sandboxId}/process/session", status_code=201, operation_id="ide.sessions.create")
+async def create_session(body: SessionIn, world: CurrentWorld) -> Response:
     """Open a session: a shell that keeps its state between commands."""
-    machines.find(world, sandboxId)
     await sessions.open_session(world, body.sessionId)
     return Response(status_code=201)
 
 
-@router.get(_SESSION, operation_id="ide.sessions.list", response_model=list[SessionOut])
-async def list_sessions(sandboxId: str, world: CurrentWorld) -> Response:
+@router.get("/toolbox/{sandboxId}/process/session", operation_id="ide.sessions.list", response_model=list[SessionOut])
+async def list_sessions(world: CurrentWorld) -> Response:
     """List sessions and their commands."""
-    machines.find(world, sandboxId)
-    found = await sessions.listed(world)
-    return Json([_session(name, commands) for name, commands in found.items()])
+    by_name = await sessions.list_sessions(world)
+    return Json([_serialize_session(name, commands) for name, commands in by_name.items()])
 
 
-@router.get(_ONE, operation_id="ide.sessions.get", response_model=SessionOut)
-async def read_session(sandboxId: str, sessionId: str, world: CurrentWorld) -> Response:
+@router.get(
+    "/toolbox/{sandboxId}/process/session/{sessionId}", operation_id="ide.sessions.get", response_model=SessionOut
+)
+async def read_session(sessionId: str, world: CurrentWorld) -> Response:
     """Read one session."""
-    machines.find(world, sandboxId)
-    return Json(_session(sessionId, await sessions.one(world, sessionId)))
+    return Json(_serialize_session(sessionId, await sessions.list_commands(world, sessionId)))
 
 
-@router.delete(_ONE, status_code=204, operation_id="ide.sessions.delete")
-async def delete_session(sandboxId: str, sessionId: str, world: CurrentWorld) -> Response:
+@router.delete("/toolbox/{sandboxId}/process/session/{sessionId}", status_code=204, operation_id="ide.sessions.delete")
+async def delete_session(sessionId: str, world: CurrentWorld) -> Response:
     """End a session and whatever runs in it."""
-    machines.find(world, sandboxId)
     await sessions.close_session(world, sessionId)
     return Response(status_code=204)
 
 
-@router.post(_ONE + "/exec", operation_id="ide.sessions.execute", response_model=SessionRan)
-async def session_execute(sandboxId: str, sessionId: str, body: SessionExecuteIn, world: CurrentWorld) -> Response:
+@router.post(
+    "/toolbox/{sandboxId}/process/session/{sessionId}/exec",
+    operation_id="ide.sessions.execute",
+    response_model=SessionRan,
+)
+async def session_execute(sessionId: str, body: SessionExecuteIn, world: CurrentWorld) -> Response:
     """Run a command in a session, waiting for its end unless `runAsync` is set."""
-    machines.find(world, sandboxId)
     if body.runAsync or body.async_:
         return Json({"cmdId": await sessions.start(world, sessionId, body.command)}, 202)
-    said = await sessions.run(world, sessionId, body.command)
-    return Json(
-        {"cmdId": said.key, "output": said.output, "stdout": said.stdout, "stderr": said.stderr, "exitCode": said.exit}
-    )
+    command = await sessions.run(world, sessionId, body.command)
+    return Json({"cmdId": command.key, **_serialize_output(command), "exitCode": command.exit_code})
 
 
-@router.get(_COMMAND, operation_id="ide.sessions.command", response_model=CommandOut)
-async def read_command(sandboxId: str, sessionId: str, commandId: str, world: CurrentWorld) -> Response:
+@router.get(
+    "/toolbox/{sandboxId}/process/session/{sessionId}/command/{commandId}",
+    operation_id="ide.sessions.command",
+    response_model=CommandOut,
+)
+async def read_command(sessionId: str, commandId: str, world: CurrentWorld) -> Response:
     """Read one command of a session."""
-    machines.find(world, sandboxId)
-    return Json(_command(await sessions.logs(world, sessionId, commandId)))
+    return Json(_serialize_command(await sessions.read_logs(world, sessionId, commandId)))
 
 
-@router.get(_COMMAND + "/logs", operation_id="ide.sessions.logs", response_model=LogsOut)
-async def read_logs(
-    sandboxId: str, sessionId: str, commandId: str, world: CurrentWorld, follow: bool = False
-) -> Response:
+@router.get(
+    "/toolbox/{sandboxId}/process/session/{sessionId}/command/{commandId}/logs",
+    operation_id="ide.sessions.logs",
+    response_model=LogsOut,
+)
+async def read_logs(sessionId: str, commandId: str, world: CurrentWorld, follow: bool = False) -> Response:
     """What a command has said so far; with `follow`, all that it says to its end."""
-    machines.find(world, sandboxId)
-    said = await sessions.logs(world, sessionId, commandId, follow=follow)
-    return Json({"output": said.output, "stdout": said.stdout, "stderr": said.stderr})
+    return Json(_serialize_output(await sessions.read_logs(world, sessionId, commandId, follow=follow)))
 
 
-@router.post(_COMMAND + "/input", status_code=204, operation_id="ide.sessions.input")
-async def send_input(sandboxId: str, sessionId: str, commandId: str, body: InputIn, world: CurrentWorld) -> Response:
+@router.post(
+    "/toolbox/{sandboxId}/process/session/{sessionId}/command/{commandId}/input",
+    status_code=204,
+    operation_id="ide.sessions.input",
+)
+async def send_input(sessionId: str, commandId: str, body: InputIn, world: CurrentWorld) -> Response:
     """Give a running command something to read."""
-    machines.find(world, sandboxId)
     await sessions.send_input(world, sessionId, commandId, body.data)
     return Response(status_code=204)
 
 
-def _session(name: str, commands: list[Said]) -> dict[str, Any]:
-    return {"sessionId": name, "commands": [_command(command) for command in commands]}
+def _serialize_output(command: SessionCommand) -> dict[str, str]:
+    return {"output": command.output, "stdout": command.stdout, "stderr": command.stderr}
 
 
-def _command(said: Said) -> dict[str, Any]:
-    about: dict[str, Any] = {"id": said.key, "command": said.command}
-    return about if said.exit is None else {**about, "exitCode": said.exit}
+def _serialize_session(name: str, commands: list[SessionCommand]) -> dict[str, Any]:
+    return {"sessionId": name, "commands": [_serialize_command(command) for command in commands]}
+
+
+def _serialize_command(command: SessionCommand) -> dict[str, Any]:
+    document: dict[str, Any] = {"id": command.key, "command": command.line}
+    return document if command.exit_code is None else {**document, "exitCode": command.exit_code}

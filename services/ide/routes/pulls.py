@@ -1,155 +1,112 @@
 """The code host: pull requests."""
 
-from fastapi import Request, Response
+from typing import cast
 
-from services.ide.operations import pulls, repositories
-from services.ide.routes.code_host import Page, PerPage
-from services.ide.routes.shapes import REPO, Shapes, paged
+from fastapi import Response
+
+from services.ide.operations import pulls
+from services.ide.operations.issues import IssueChange
+from services.ide.operations.pulls import LineComment
+from services.ide.routes.dependencies import CurrentPage, PullRequest, Repository, RepositoryJson
 from services.ide.schemas.code_host import MergeIn, PullIn, PullPatch, ReviewIn
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 
 router = product_router()
-_PULLS = REPO + "/pulls"
-_ONE = _PULLS + "/{number}"
 
 
-@router.get(_PULLS, operation_id="ide.pulls.list")
+@router.get("/api/v3/repos/{owner}/{repo}/pulls", operation_id="ide.pulls.list")
 async def list_pulls(
-    owner: str,
-    repo: str,
-    request: Request,
+    repository: Repository,
+    page: CurrentPage,
+    serializer: RepositoryJson,
     world: CurrentWorld,
     *,
     state: str = "open",
     base: str | None = None,
     head: str | None = None,
-    page: Page = 1,
-    per_page: PerPage = 30,
 ) -> Response:
     """Pull requests, the newest first."""
-    repository = repositories.find(world, owner, repo)
-    shapes = Shapes(request, world)
-    listed = await pulls.listed(world, repository, state, base, head)
-    return paged(request, listed, page, per_page, lambda pull: shapes.pull(repository, pull))
+    matches = await pulls.list_pulls(world, repository, state, base, head)
+    return page.respond(matches, serializer.pull)
 
 
-@router.post(_PULLS, status_code=201, operation_id="ide.pulls.create")
-async def create_pull(owner: str, repo: str, body: PullIn, request: Request, world: CurrentWorld) -> Response:
+@router.post("/api/v3/repos/{owner}/{repo}/pulls", status_code=201, operation_id="ide.pulls.create")
+async def create_pull(
+    repository: Repository, body: PullIn, serializer: RepositoryJson, world: CurrentWorld
+) -> Response:
     """Propose a branch."""
-    repository = repositories.find(world, owner, repo)
     pull = await pulls.create(world, repository, body.title, body.head, body.base, body.body, draft=body.draft)
-    return Json(await Shapes(request, world).whole_pull(repository, pull), 201)
+    return Json(await serializer.full_pull(pull), 201)
 
 
-@router.get(_ONE, operation_id="ide.pulls.get")
-async def read_pull(owner: str, repo: str, number: int, request: Request, world: CurrentWorld) -> Response:
+@router.get("/api/v3/repos/{owner}/{repo}/pulls/{number}", operation_id="ide.pulls.get")
+async def read_pull(pull: PullRequest, serializer: RepositoryJson) -> Response:
     """One pull request."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    return Json(await Shapes(request, world).whole_pull(repository, pull))
+    return Json(await serializer.full_pull(pull))
 
 
-@router.patch(_ONE, operation_id="ide.pulls.update")
+@router.patch("/api/v3/repos/{owner}/{repo}/pulls/{number}", operation_id="ide.pulls.update")
 async def update_pull(
-    owner: str, repo: str, number: int, body: PullPatch, request: Request, world: CurrentWorld
+    repository: Repository, pull: PullRequest, body: PullPatch, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """Change a pull request, or close it."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    pull = await pulls.update(world, repository, pull, body.model_dump(exclude_unset=True))
-    return Json(await Shapes(request, world).whole_pull(repository, pull))
+    # The model has the fields of the change.
+    change = cast("IssueChange", body.model_dump(exclude_unset=True))
+    return Json(await serializer.full_pull(await pulls.update(world, repository, pull, change)))
 
 
-@router.get(_ONE + "/files", operation_id="ide.pulls.files")
+@router.get("/api/v3/repos/{owner}/{repo}/pulls/{number}/files", operation_id="ide.pulls.files")
 async def list_files(
-    owner: str,
-    repo: str,
-    number: int,
-    request: Request,
-    world: CurrentWorld,
-    page: Page = 1,
-    per_page: PerPage = 30,
+    repository: Repository, pull: PullRequest, page: CurrentPage, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """Files that a pull request changes, with their patches."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    changed = await pulls.changes(world, repository, pull)
-    shapes = Shapes(request, world)
-    return paged(request, changed, page, per_page, lambda one: shapes.change(repository, pull.head_sha, one))
+    changes = await pulls.list_changes(world, repository, pull)
+    return page.respond(changes, lambda change: serializer.change(pull.head_sha, change))
 
 
-@router.get(_ONE + "/commits", operation_id="ide.pulls.commits")
+@router.get("/api/v3/repos/{owner}/{repo}/pulls/{number}/commits", operation_id="ide.pulls.commits")
 async def list_commits(
-    owner: str,
-    repo: str,
-    number: int,
-    request: Request,
-    world: CurrentWorld,
-    page: Page = 1,
-    per_page: PerPage = 30,
+    repository: Repository, pull: PullRequest, page: CurrentPage, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """Commits that a pull request brings."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    shapes = Shapes(request, world)
-    brought = await pulls.commits(world, repository, pull)
-    return paged(request, brought, page, per_page, lambda commit: shapes.commit(repository, commit))
+    commits = await pulls.list_commits(world, repository, pull)
+    return page.respond(commits, serializer.commit)
 
 
-@router.get(_ONE + "/reviews", operation_id="ide.pulls.reviews")
+@router.get("/api/v3/repos/{owner}/{repo}/pulls/{number}/reviews", operation_id="ide.pulls.reviews")
 async def list_reviews(
-    owner: str,
-    repo: str,
-    number: int,
-    request: Request,
-    world: CurrentWorld,
-    page: Page = 1,
-    per_page: PerPage = 30,
+    pull: PullRequest, page: CurrentPage, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """Reviews of a pull request."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    shapes = Shapes(request, world)
-    rows = pulls.reviews_of(world, pull)
-    return paged(request, rows, page, per_page, lambda row: shapes.review(repository, pull, row))
+    return page.respond(pulls.list_reviews(world, pull), lambda row: serializer.review(pull, row))
 
 
-@router.post(_ONE + "/reviews", operation_id="ide.pulls.review")
+@router.post("/api/v3/repos/{owner}/{repo}/pulls/{number}/reviews", operation_id="ide.pulls.review")
 async def create_review(
-    owner: str, repo: str, number: int, body: ReviewIn, request: Request, world: CurrentWorld
+    repository: Repository, pull: PullRequest, body: ReviewIn, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """Review a pull request: APPROVE, REQUEST_CHANGES or COMMENT."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    said = [one.model_dump() for one in body.comments]
-    row = await pulls.review(world, repository, pull, body.event, body.body or "", said)
-    return Json(Shapes(request, world).review(repository, pull, row))
+    comments: list[LineComment] = [
+        {"path": comment.path, "body": comment.body, "line": comment.line, "position": comment.position}
+        for comment in body.comments
+    ]
+    review = await pulls.add_review(world, repository, pull, body.event, body.body or "", comments)
+    return Json(serializer.review(pull, review))
 
 
-@router.get(_ONE + "/comments", operation_id="ide.pulls.review_comments")
+@router.get("/api/v3/repos/{owner}/{repo}/pulls/{number}/comments", operation_id="ide.pulls.review_comments")
 async def list_review_comments(
-    owner: str,
-    repo: str,
-    number: int,
-    request: Request,
-    world: CurrentWorld,
-    page: Page = 1,
-    per_page: PerPage = 30,
+    pull: PullRequest, page: CurrentPage, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """What reviews said about lines."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
-    shapes = Shapes(request, world)
-    rows = pulls.review_comments_of(world, pull)
-    return paged(request, rows, page, per_page, lambda row: shapes.review_comment(repository, pull, row))
+    comments = pulls.list_review_comments(world, pull)
+    return page.respond(comments, lambda comment: serializer.review_comment(pull, comment))
 
 
-@router.put(_ONE + "/merge", operation_id="ide.pulls.merge")
-async def merge(owner: str, repo: str, number: int, body: MergeIn, world: CurrentWorld) -> Response:
+@router.put("/api/v3/repos/{owner}/{repo}/pulls/{number}/merge", operation_id="ide.pulls.merge")
+async def merge(repository: Repository, pull: PullRequest, body: MergeIn, world: CurrentWorld) -> Response:
     """Merge: `merge`, `squash` or `rebase`."""
-    repository = repositories.find(world, owner, repo)
-    pull = await pulls.find(world, repository, number)
     sha = await pulls.merge(
         world, repository, pull, body.merge_method, body.commit_title, body.commit_message, body.sha
     )

@@ -3,7 +3,7 @@
 from fastapi import Request, Response
 from starlette.datastructures import UploadFile
 
-from services.ide.errors import Transferred
+from services.ide.errors import RuntimeFailed
 from services.ide.operations import runtime
 from services.ide.schemas.runtime import ActionIn, CloseSessionIn, CommandIn, CreateSessionIn, ReadIn, WriteIn
 from services.kernel.answers import Json
@@ -22,23 +22,30 @@ async def is_alive(_: CurrentWorld) -> Response:
 @router.post("/create_session", operation_id="ide.runtime.create_session")
 async def create_session(body: CreateSessionIn, world: CurrentWorld) -> Response:
     """Open a shell on a terminal of its own."""
-    said = await runtime.create_session(world, body.session, body.startup_source)
-    return Json({"output": said, "session_type": "bash"})
+    output = await runtime.create_session(world, body.session, body.startup_source)
+    return Json({"output": output, "session_type": "bash"})
 
 
 @router.post("/run_in_session", operation_id="ide.runtime.run_in_session")
 async def run_in_session(body: ActionIn, world: CurrentWorld) -> Response:
     """Run a command in a shell, speak to a program that runs there, or interrupt it."""
     if body.action_type == "bash_interrupt":
-        seen = await runtime.interrupt(world, body.session, body.timeout or 0.2, body.n_retry)
+        observation = await runtime.interrupt(world, body.session, body.timeout or 0.2, body.n_retry)
     elif body.is_interactive_command or body.is_interactive_quit:
-        seen = await runtime.interact(world, body.session, body.command, body.timeout, body.expect)
+        observation = await runtime.interact(world, body.session, body.command, body.timeout, body.expect)
     else:
-        seen = await runtime.run(
+        observation = await runtime.run(
             world, body.session, body.command, body.timeout, body.check, body.expect, body.error_msg
         )
-    about = {"output": seen.output, "exit_code": seen.exit, "failure_reason": "", "expect_string": seen.matched}
-    return Json({**about, "session_type": "bash"})
+    return Json(
+        {
+            "output": observation.output,
+            "exit_code": observation.exit_code,
+            "failure_reason": "",
+            "expect_string": observation.matched,
+            "session_type": "bash",
+        }
+    )
 
 
 @router.post("/close_session", operation_id="ide.runtime.close_session")
@@ -51,7 +58,7 @@ async def close_session(body: CloseSessionIn, world: CurrentWorld) -> Response:
 @router.post("/execute", operation_id="ide.runtime.execute")
 async def execute(body: CommandIn, world: CurrentWorld) -> Response:
     """Run a program outside of any shell's state."""
-    ran = await runtime.execute(
+    result = await runtime.execute(
         world,
         body.command,
         body.cwd,
@@ -60,13 +67,14 @@ async def execute(body: CommandIn, world: CurrentWorld) -> Response:
         shell=body.shell,
         merged=body.merge_output_streams,
     )
-    if body.check and ran.exit:
-        words = f"Command {body.command!r} failed with exit code {ran.exit}"
+    if body.check and result.exit_code:
+        words = f"Command {body.command!r} failed with exit code {result.exit_code}"
         words = f"{body.error_msg}: {words}" if body.error_msg else words
-        raise Transferred(
-            "swerex.exceptions.NonZeroExitCodeError", f"{words}. Stdout:\n{ran.text!r}\nStderr:\n{ran.complaint!r}"
+        raise RuntimeFailed(
+            "swerex.exceptions.NonZeroExitCodeError",
+            f"{words}. Stdout:\n{result.text!r}\nStderr:\n{result.error_text!r}",
         )
-    return Json({"stdout": ran.text, "stderr": ran.complaint, "exit_code": ran.exit})
+    return Json({"stdout": result.text, "stderr": result.error_text, "exit_code": result.exit_code})
 
 
 @router.post("/read_file", operation_id="ide.runtime.read_file")

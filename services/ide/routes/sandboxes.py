@@ -4,25 +4,25 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from services.ide.operations import machines
+from services.ide.operations import sandboxes
+from services.ide.routes.dependencies import CurrentSandbox, NamedSandbox
+from services.ide.rows import SandboxRow
 from services.ide.schemas.toolbox import LabelsIn, SandboxIn, SandboxOut, SandboxPage
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 from services.kernel.clock import iso
-from services.kernel.statements import Row
 
 router = product_router()
-_SANDBOX = "/api/sandbox"
 _ORGANIZATION = "3f0a1c52-8a1e-4c59-9d7e-b1c20f6f6a11"
 
 
-@router.post(_SANDBOX, operation_id="ide.sandboxes.create", response_model=SandboxOut)
+@router.post("/api/sandbox", operation_id="ide.sandboxes.create", response_model=SandboxOut)
 async def create(body: SandboxIn, request: Request, world: CurrentWorld) -> Response:
     """Create a sandbox. All sandboxes of an account show the same workspace."""
-    return Json(out(request, machines.create(world, body.name, body.env or {}, body.labels or {})))
+    return Json(_serialize(request, sandboxes.create(world, body.name, body.env or {}, body.labels or {})))
 
 
-@router.get(_SANDBOX, operation_id="ide.sandboxes.list", response_model=SandboxPage)
+@router.get("/api/sandbox", operation_id="ide.sandboxes.list", response_model=SandboxPage)
 async def page(
     request: Request,
     world: CurrentWorld,
@@ -30,53 +30,52 @@ async def page(
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
 ) -> Response:
     """List sandboxes."""
-    found, after = machines.page(world, cursor, limit)
-    items = [out(request, row) for row in found]
-    return Json({"items": items, "nextCursor": after, "total": machines.count(world)})
+    rows, next_cursor = sandboxes.list_page(world, cursor, limit)
+    items = [_serialize(request, row) for row in rows]
+    return Json({"items": items, "nextCursor": next_cursor, "total": sandboxes.count(world)})
 
 
-@router.get(_SANDBOX + "/{sandboxIdOrName}", operation_id="ide.sandboxes.get", response_model=SandboxOut)
-async def read(sandboxIdOrName: str, request: Request, world: CurrentWorld) -> Response:
+@router.get("/api/sandbox/{sandboxIdOrName}", operation_id="ide.sandboxes.get", response_model=SandboxOut)
+async def read(sandbox: NamedSandbox, request: Request) -> Response:
     """Read one sandbox."""
-    return Json(out(request, machines.find(world, sandboxIdOrName)))
+    return Json(_serialize(request, sandbox))
 
 
-@router.post(_SANDBOX + "/{sandboxIdOrName}/start", operation_id="ide.sandboxes.start", response_model=SandboxOut)
-async def start(sandboxIdOrName: str, request: Request, world: CurrentWorld) -> Response:
+@router.post("/api/sandbox/{sandboxIdOrName}/start", operation_id="ide.sandboxes.start", response_model=SandboxOut)
+async def start(sandbox: NamedSandbox, request: Request, world: CurrentWorld) -> Response:
     """Start a sandbox."""
-    return Json(out(request, machines.turn(world, sandboxIdOrName, "started")))
+    return Json(_serialize(request, sandboxes.set_state(world, sandbox, "started")))
 
 
-@router.post(_SANDBOX + "/{sandboxIdOrName}/stop", operation_id="ide.sandboxes.stop", response_model=SandboxOut)
-async def stop(sandboxIdOrName: str, request: Request, world: CurrentWorld, force: bool = False) -> Response:
+@router.post("/api/sandbox/{sandboxIdOrName}/stop", operation_id="ide.sandboxes.stop", response_model=SandboxOut)
+async def stop(sandbox: NamedSandbox, request: Request, world: CurrentWorld, force: bool = False) -> Response:
     """Stop a sandbox; its files stay. With `force` its programs are ended, too."""
-    return Json(out(request, await machines.stop(world, sandboxIdOrName, force=force)))
+    return Json(_serialize(request, await sandboxes.stop(world, sandbox, force=force)))
 
 
-@router.put(_SANDBOX + "/{sandboxIdOrName}/labels", operation_id="ide.sandboxes.label")
-async def label(sandboxIdOrName: str, body: LabelsIn, world: CurrentWorld) -> Response:
+@router.put("/api/sandbox/{sandboxIdOrName}/labels", operation_id="ide.sandboxes.label")
+async def label(sandbox: NamedSandbox, body: LabelsIn, world: CurrentWorld) -> Response:
     """Replace a sandbox's labels."""
-    return Json({"labels": machines.relabel(world, sandboxIdOrName, body.labels)["labels"]})
+    return Json({"labels": sandboxes.set_labels(world, sandbox, body.labels)["labels"]})
 
 
-@router.delete(_SANDBOX + "/{sandboxIdOrName}", operation_id="ide.sandboxes.delete", response_model=SandboxOut)
-async def delete(sandboxIdOrName: str, request: Request, world: CurrentWorld) -> Response:
+@router.delete("/api/sandbox/{sandboxIdOrName}", operation_id="ide.sandboxes.delete", response_model=SandboxOut)
+async def delete(sandbox: NamedSandbox, request: Request, world: CurrentWorld) -> Response:
     """Delete a sandbox; the workspace stays."""
-    return Json(out(request, machines.remove(world, sandboxIdOrName)))
+    return Json(_serialize(request, sandboxes.remove(world, sandbox)))
 
 
-@router.get(_SANDBOX + "/{sandboxId}/toolbox-proxy-url", operation_id="ide.sandboxes.toolbox_url")
-async def toolbox_url(sandboxId: str, request: Request, world: CurrentWorld) -> Response:
+@router.get("/api/sandbox/{sandboxId}/toolbox-proxy-url", operation_id="ide.sandboxes.toolbox_url")
+async def toolbox_url(_: CurrentSandbox, request: Request) -> Response:
     """Where a sandbox's toolbox is."""
-    machines.find(world, sandboxId)
-    return Json({"url": toolbox(request)})
+    return Json({"url": _toolbox_url(request)})
 
 
-def toolbox(request: Request) -> str:
+def _toolbox_url(request: Request) -> str:
     return f"{request.base_url}toolbox"
 
 
-def out(request: Request, row: Row) -> dict[str, Any]:
+def _serialize(request: Request, row: SandboxRow) -> dict[str, Any]:
     return {
         "id": row["id"],
         "organizationId": _ORGANIZATION,
@@ -97,5 +96,5 @@ def out(request: Request, row: Row) -> dict[str, Any]:
         "snapshot": "default",
         "createdAt": iso(row["created_at"]),
         "updatedAt": iso(row["created_at"]),
-        "toolboxProxyUrl": toolbox(request),
+        "toolboxProxyUrl": _toolbox_url(request),
     }

@@ -1,0 +1,93 @@
+"""ControlClient: the requests to control, as flows."""
+
+import secrets
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from dayshift import wire
+from dayshift.errors import AtCapacity, ControlRefused, DayshiftError, RetryLater, ServiceError, WireMismatch
+from dayshift.http_flow import ANSWER_SECONDS, HttpFlow, HttpRequest, HttpResponse
+
+M = TypeVar("M", bound=BaseModel)
+
+# An opening plants rows and a verdict reads whole worlds: both may take longer than a step.
+
+
+class ControlClient:
+    """Sends messages to control and parses its answers."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        self._headers = {"authorization": f"Bearer {token}"}
+
+    def health(self) -> HttpFlow[wire.Health]:
+        response = yield HttpRequest("GET", f"{self.url}/health", self._headers)
+        return _parse(wire.Health, response, accept=503)
+
+    def families(self) -> HttpFlow[wire.Families]:
+        return (yield from self._get("/v1/tasks", wire.Families))
+
+    def open(self, request: wire.OpenRequest) -> HttpFlow[wire.Opened]:
+        return (yield from self._post("/v1/episodes", request, wire.Opened, secrets.token_hex(16)))
+
+    def state(self, episode_id: str) -> HttpFlow[wire.EpisodeState]:
+        return (yield from self._get(f"/v1/episodes/{episode_id}", wire.EpisodeState))
+
+    def wait(self, episode_id: str, hours: float, key: str) -> HttpFlow[wire.Waited]:
+        message = wire.WaitRequest(hours=hours)
+        return (yield from self._post(f"/v1/episodes/{episode_id}/wait", message, wire.Waited, key))
+
+    def submit(self, episode_id: str, request: wire.SubmitRequest) -> HttpFlow[wire.Verdict]:
+        return (
+            yield from self._post(f"/v1/episodes/{episode_id}/submit", request, wire.Verdict, f"{episode_id}-submit")
+        )
+
+    def close(self, episode_id: str) -> HttpFlow[wire.Closed]:
+        return (yield from self._post(f"/v1/episodes/{episode_id}/close", None, wire.Closed, f"{episode_id}-close"))
+
+    def diff(self, episode_id: str) -> HttpFlow[wire.Diff]:
+        return (yield from self._get(f"/v1/episodes/{episode_id}/diff", wire.Diff))
+
+    def trajectory(self, episode_id: str) -> HttpFlow[wire.Trajectory]:
+        return (yield from self._get(f"/v1/episodes/{episode_id}/trajectory", wire.Trajectory))
+
+    def report(self) -> HttpFlow[wire.Report]:
+        return (yield from self._get("/v1/report", wire.Report))
+
+    def reset_playground(self) -> HttpFlow[None]:
+        headers = {**self._headers, "idempotency-key": secrets.token_hex(16)}
+        response = yield HttpRequest("POST", f"{self.url}/v1/playground/reset", headers)
+        if response.status >= 300:
+            raise _parse_error(response)
+
+    def _get(self, path: str, answer: type[M]) -> HttpFlow[M]:
+        return _parse(answer, (yield HttpRequest("GET", self.url + path, self._headers)))
+
+    def _post(self, path: str, message: BaseModel | None, answer: type[M], key: str) -> HttpFlow[M]:
+        headers = {**self._headers, "content-type": "application/json", "idempotency-key": key}
+        content = b"" if message is None else message.model_dump_json().encode()
+        return _parse(answer, (yield HttpRequest("POST", self.url + path, headers, content, ANSWER_SECONDS)))
+
+
+def _parse(kind: type[M], response: HttpResponse, accept: int = 200) -> M:
+    if response.status >= 300 and response.status != accept:
+        raise _parse_error(response)
+    try:
+        return kind.model_validate_json(response.content)
+    except ValidationError as error:
+        raise WireMismatch(f"control's answer is not a valid {kind.__name__}: {error.errors()[:3]}") from error
+
+
+def _parse_error(response: HttpResponse) -> DayshiftError:
+    try:
+        problem = wire.Problem.model_validate_json(response.content)
+    except ValidationError:
+        return ServiceError("control", response.status, response.content.decode(errors="replace"))
+    if response.status == 429:
+        return AtCapacity(problem)
+    if response.status == 503 and problem.retry_after is not None:
+        return RetryLater(problem)
+    if response.status >= 500:
+        return ServiceError("control", response.status, problem.message)
+    return ControlRefused(response.status, problem)

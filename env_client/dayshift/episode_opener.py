@@ -1,0 +1,55 @@
+"""EpisodeOpener: opens the episodes of one environment."""
+
+from collections.abc import Mapping
+
+from dayshift.connection import Address, Connection
+from dayshift.discovery import discover_operations
+from dayshift.episode import Episode
+from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.operations import Catalogue
+from dayshift.task_sampling import list_eligible_tasks, sample_task
+from dayshift.wire import OpenRequest, Split
+
+
+class EpisodeOpener:
+    """Opens one episode after the other over one connection; `defaults` holds the options of the environment."""
+
+    def __init__(
+        self,
+        defaults: OpenRequest,
+        products: tuple[str, ...],
+        control_url: str | None = None,
+        timeout: float = ANSWER_SECONDS,
+        families: str = "",
+    ) -> None:
+        self.defaults = defaults
+        self._products = products
+        self._families = families
+        self._connection = Connection(Address.find(control_url), timeout=timeout)
+        self._tasks_by_split: dict[Split, list[str]] = {}
+        self.operations = self._discover_operations()
+
+    def open(self, seed: int, options: Mapping[str, object]) -> Episode:
+        """Opens an episode; `options` are those of `env.reset` and replace the environment's own."""
+        request = OpenRequest.model_validate({**self.defaults.model_dump(), **options, "seed": seed})
+        if request.task is None:
+            task = sample_task(self._list_tasks(request.split), seed)
+            request = request.model_copy(update={"task": task})
+        return Episode.open(request, connection=self._connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _discover_operations(self) -> Catalogue:
+        flow = discover_operations(self._connection.address.control, self.defaults.world, self._products)
+        try:
+            return self._connection.run(flow)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _list_tasks(self, split: Split) -> list[str]:
+        if split not in self._tasks_by_split:
+            families = self._connection.run(self._connection.address.control.families())
+            self._tasks_by_split[split] = list_eligible_tasks(families, self._products, split, self._families)
+        return self._tasks_by_split[split]

@@ -1,0 +1,325 @@
+"""EpisodeProtocol: the requests of one episode as flows, and the checks of each response."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from pydantic import ValidationError
+
+from dayshift.calls import SUBMIT, WAIT, Call, parse_call, salvage_call
+from dayshift.control_client import ControlClient
+from dayshift.discovery import build_catalogue, fetch_product_apis
+from dayshift.errors import (
+    BadArguments,
+    ControlRefused,
+    EpisodeLost,
+    EpisodeOver,
+    HarnessFault,
+    ServiceError,
+    StaleRead,
+    Unreachable,
+    Unscored,
+    UsageError,
+    WireMismatch,
+)
+from dayshift.http_flow import HttpFlow, HttpRequest, HttpResponse
+from dayshift.openapi import credential_headers
+from dayshift.operations import Catalogue, Operation
+from dayshift.request_encoding import encode_request
+from dayshift.step import Step, parse_date_header
+from dayshift.wire import Opened, OpenRequest, SubmitRequest, Verdict, WaitRequest
+
+REVISION_HEADER = "x-data-revision"
+_CONNECTION_FAULTS = frozenset({"dropped_connection", "timeout_after_commit"})
+# The agent's answer is not JSON, too large, or not of the wire's schema: the episode goes on.
+_BAD_ANSWER_STATUSES = frozenset({400, 413, 422})
+# SWE-ReX reports an exception of its runtime with this status; it is an ordinary answer.
+_REMOTE_EXCEPTION = 511
+_BROKEN, _BROKE_SERVICE = 500, "broke_service"
+_NO_ANSWER = b"The connection was closed before an answer came."
+
+
+@dataclass
+class EpisodeProtocol:
+    """The state of one episode on the trainer's side.
+
+    `fault` is the failure of the environment that ended the episode, if one did.
+    """
+
+    control: ControlClient
+    request: OpenRequest
+    opened: Opened
+    operations: Catalogue
+    headers: Mapping[str, Mapping[str, str]]
+    retries: int = 0
+    clock: str = ""
+    steps: list[Step] = field(default_factory=list)
+    verdict: Verdict | None = None
+    fault: HarnessFault | None = None
+    closed: bool = False
+    steps_used: int = 0
+    _revisions: dict[str, int] = field(default_factory=dict)
+    _actor: str = ""
+
+    @classmethod
+    def open(cls, control: ControlClient, request: OpenRequest, retries: int = 0) -> HttpFlow["EpisodeProtocol"]:
+        opened = yield from control.open(request)
+        try:
+            apis = yield from fetch_product_apis(opened)
+        except HarnessFault:
+            yield from control.close(opened.episode_id)
+            raise
+        headers = {
+            name: credential_headers(apis[name].document, access.credential) for name, access in opened.products.items()
+        }
+        return cls(control, request, opened, build_catalogue(opened, apis), headers, retries, opened.clock)
+
+    @property
+    def steps_left(self) -> int | None:
+        return None if self.opened.budget is None else max(0, self.opened.budget.steps - self.steps_used)
+
+    @property
+    def over(self) -> bool:
+        return self.closed or self.verdict is not None or self.fault is not None
+
+    def act(self, action: object, by: str = "") -> HttpFlow[Step]:
+        """Makes the call of a policy's action; a malformed one is recorded, answered with status 0, and costs a step.
+
+        `by` is the actor: a specialist, named by its product, may call the operations of that product only.
+        """
+        self._actor = by
+        try:
+            return (yield from self.step(self._check_actor(parse_call(action))))
+        except EpisodeOver:
+            raise
+        except UsageError as error:
+            return self._record_malformed(action, error)
+
+    def _check_actor(self, call: Call) -> Call:
+        if self._actor in self.opened.products:
+            _ = self.operations.of_product(self._actor)[call.operation]
+        return call
+
+    def _record_malformed(self, action: object, error: UsageError) -> Step:
+        self._check_open()
+        self.steps_used += 1
+        return self._add_step(salvage_call(action), "", HttpRequest("", "", {}), 0, 0, str(error).encode())
+
+    def step(self, call: Call) -> HttpFlow[Step]:
+        if call.operation == SUBMIT:
+            if unknown := call.arguments.keys() - {"answer"}:
+                raise BadArguments(f"submit takes an answer, not {', '.join(sorted(unknown))}")
+            yield from self.submit(call.arguments.get("answer"))
+            return self.steps[-1]
+        self._check_open()
+        try:
+            if call.operation == WAIT:
+                return (yield from self._wait(call))
+            return (yield from self._call(self.operations[call.operation], call))
+        except HarnessFault as fault:
+            self.fault = fault
+            raise
+
+    def submit(self, answer: Any = None) -> HttpFlow[Verdict]:
+        """Returns the verdict; a second submission returns the first verdict again."""
+        if self.verdict is not None:
+            return self.verdict
+        if self.closed or self.fault is not None:
+            raise EpisodeOver("the episode is over; open another")
+        started = perf_counter()
+        try:
+            verdict = yield from self._fetch_verdict(_build_submission(answer))
+        except HarnessFault as fault:
+            self.fault = fault
+            raise
+        self.verdict, self.clock = verdict, verdict.clock or self.clock
+        call = Call(SUBMIT, {} if answer is None else {"answer": answer})
+        self._add_step(call, "", HttpRequest("POST", "", {}), started, 200, b"")
+        return verdict
+
+    def close(self) -> HttpFlow[None]:
+        if not self.closed:
+            self.closed = True
+            yield from self.control.close(self.opened.episode_id)
+
+    def _fetch_verdict(self, submission: SubmitRequest) -> HttpFlow[Verdict]:
+        try:
+            verdict = yield from self.control.submit(self.opened.episode_id, submission)
+        except ControlRefused as refused:
+            if refused.status in _BAD_ANSWER_STATUSES:
+                raise BadArguments(refused.problem.message) from refused
+            raise EpisodeLost(f"control gives no verdict: {refused.problem.message}") from refused
+        self._check_verdict(verdict)
+        return verdict
+
+    def _check_open(self) -> None:
+        if self.over:
+            raise EpisodeOver("the episode is over; open another")
+        if self.steps_left == 0:
+            raise EpisodeOver("the budget of steps is used up: submit")
+
+    def _call(self, operation: Operation, call: Call) -> HttpFlow[Step]:
+        request = self._build_request(operation, call)
+        self.steps_used += 1
+        started = perf_counter()
+        try:
+            response = yield from self._send(request)
+        except Unreachable as cut:
+            fault = yield from self._find_planned_fault(cut, request)
+            return self._add_step(call, operation.product, request, started, 0, _NO_ANSWER, fault=fault)
+        try:
+            revision = self._check_response(operation, response)
+        except ServiceError as error:
+            self.verdict = yield from self._find_harmful_verdict(error)
+            return self._add_step(call, operation.product, request, started, response.status, response.content)
+        if (date := response.headers.get("date")) is not None:
+            self.clock = max(self.clock, parse_date_header(date))
+        return self._add_step(
+            call, operation.product, request, started, response.status, response.content, revision=revision
+        )
+
+    def _build_request(self, operation: Operation, call: Call) -> HttpRequest:
+        encoded = encode_request(operation, call.arguments)
+        key = f"{self.opened.episode_id}-{self.steps_used + 1}"
+        headers = {**self.headers[operation.product], "idempotency-key": key, **encoded.headers}
+        base = self.opened.products[operation.product].base_url
+        return HttpRequest(operation.method, base.rstrip("/") + encoded.target, headers, encoded.content)
+
+    def _send(self, request: HttpRequest) -> HttpFlow[HttpResponse]:
+        """Sends a request once, and again for each retry; the idempotency key makes a second arrival harmless."""
+        for _ in range(self.retries):
+            try:
+                return (yield request)
+            except Unreachable:
+                continue
+        return (yield request)
+
+    def _find_planned_fault(self, cut: Unreachable, request: HttpRequest) -> HttpFlow[str]:
+        """Returns the planned fault that cut this connection; without one, the cut is a failure of the environment."""
+        if self.request.faults == "none":
+            raise cut
+        try:
+            served = yield from self.control.trajectory(self.opened.episode_id)
+        except HarnessFault:
+            raise cut from None
+        for step in reversed(served.steps):
+            if step.key == request.headers["idempotency-key"] and step.fault in _CONNECTION_FAULTS:
+                return str(step.fault)
+        raise cut
+
+    def _check_response(self, operation: Operation, response: HttpResponse) -> int | None:
+        """Checks that a response can be trusted, and returns its revision."""
+        if response.status == 401:
+            raise EpisodeLost(f"{operation.product} no longer knows this episode's credential")
+        if response.status >= 500 and response.status != _REMOTE_EXCEPTION and not self._may_be_planned(response):
+            raise ServiceError(operation.name, response.status, response.content.decode(errors="replace"))
+        revision = _parse_revision(operation, response)
+        if revision is None:
+            return None
+        latest = self._revisions.get(operation.product, 0)
+        if revision < latest:
+            raise StaleRead(operation.product, latest, revision)
+        self._revisions[operation.product] = revision
+        return revision
+
+    def _find_harmful_verdict(self, error: ServiceError) -> HttpFlow[Verdict]:
+        """The verdict of an agent whose own call broke a product after it had done harm; otherwise raises the error."""
+        if error.status != _BROKEN:
+            raise error
+        try:
+            verdict = yield from self._fetch_verdict(SubmitRequest())
+        except (HarnessFault, UsageError):
+            raise error from None
+        if not any(flag.tag == _BROKE_SERVICE for flag in verdict.flags):
+            raise error
+        return verdict
+
+    def _may_be_planned(self, response: HttpResponse) -> bool:
+        """Accepts a 503 for now; the verdict must name as many planned outages as the client met."""
+        return response.status == 503 and self.request.faults != "none"
+
+    def _check_verdict(self, verdict: Verdict) -> None:
+        if verdict.outcome == "unscored":
+            raise Unscored(verdict)
+        if verdict.reward is None or not math.isfinite(verdict.reward):
+            raise WireMismatch(f"a verdict of {verdict.outcome} came with the reward {verdict.reward}")
+        outages = sum(step.status == 503 for step in self.steps)
+        planned = sum(fault.kind == "unavailable" for fault in verdict.faults)
+        if outages > planned:
+            raise ServiceError("a product", 503, f"{outages} outages were met, {planned} were planned")
+
+    def _wait(self, call: Call) -> HttpFlow[Step]:
+        hours = _parse_hours(call)
+        self.steps_used += 1
+        started = perf_counter()
+        key = f"{self.opened.episode_id}-{self.steps_used}"
+        request = HttpRequest("POST", "", {"idempotency-key": key})
+        try:
+            waited = yield from self.control.wait(self.opened.episode_id, hours, key)
+        except ControlRefused as refused:
+            # Control refuses hours beyond the budget; the agent reads that as an ordinary answer.
+            return self._add_step(call, "", request, started, refused.status, refused.problem.message.encode())
+        self.clock = waited.clock
+        return self._add_step(call, "", request, started, 200, waited.model_dump_json().encode())
+
+    def _add_step(
+        self,
+        call: Call,
+        product: str,
+        request: HttpRequest,
+        started: float,
+        status: int,
+        body: bytes,
+        *,
+        revision: int | None = None,
+        fault: str | None = None,
+    ) -> Step:
+        base = self.opened.products[product].base_url.rstrip("/") if product else ""
+        step = Step(
+            number=len(self.steps) + 1,
+            call=call,
+            product=product,
+            method=request.method,
+            target=request.url[len(base) :],
+            request=request.content,
+            status=status,
+            body=body,
+            revision=revision,
+            clock=self.clock,
+            key=request.headers.get("idempotency-key", ""),
+            milliseconds=(perf_counter() - started) * 1000 if started else 0.0,
+            fault=fault,
+            actor=self._actor,
+        )
+        self.steps.append(step)
+        return step
+
+
+def _parse_revision(operation: Operation, response: HttpResponse) -> int | None:
+    text = response.headers.get(REVISION_HEADER)
+    if text is not None and text.isdigit():
+        return int(text)
+    if text is None and response.status >= 400:
+        return None
+    raise WireMismatch(f"{operation.name} answered {response.status} without a revision that can be checked")
+
+
+def _parse_hours(call: Call) -> float:
+    try:
+        return WaitRequest.model_validate(dict(call.arguments)).hours
+    except ValidationError as error:
+        raise BadArguments(f"wait takes hours, more than 0 and at most a year: {error.errors()[0]['msg']}") from error
+
+
+def _build_submission(answer: Any) -> SubmitRequest:
+    try:
+        submission = SubmitRequest(answer=answer)
+        submission.model_dump_json()
+    except ValidationError as error:
+        raise BadArguments(f"an answer is a JSON value: {error.errors()[0]['msg']}") from error
+    except ValueError as error:
+        # A model may write half of a surrogate pair, which JSON text in UTF-8 cannot carry.
+        raise BadArguments(f"an answer is a JSON value: {error}") from error
+    return submission

@@ -1,0 +1,71 @@
+"""The commands of `python -m services`: up, control, <product>, validate."""
+
+import argparse
+import sys
+
+from services.kernel import catalog
+from services.kernel.config import BadSetting, Settings
+from services.kernel.product import CannotStart
+from services.kernel.serve import PortTaken, run_product
+from services.kernel.template import TemplateTouched
+
+
+def main(arguments: list[str] | None = None) -> int:
+    chosen = _parser().parse_args(arguments)
+    try:
+        return _run(chosen)
+    except (BadSetting, CannotStart, PortTaken, TemplateTouched) as error:
+        print(f"dayshift: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    if chosen.service == "up":
+        # Late: a product alone needs neither the supervisor nor, below, control and its database.
+        from services.supervisor import up
+
+        return up(port_base=chosen.port_base, restart=chosen.restart)
+    settings = Settings.from_environment()
+    if chosen.service == "validate":
+        from rich.console import Console
+
+        from services.validate.run import plan_for, validate
+
+        plan = plan_for(settings.var, chosen.family, chosen.seeds, chosen.world, resume=chosen.resume)
+        return validate(plan, Console())
+    if chosen.service == "control":
+        from services.control.serve import run_control
+
+        run_control(settings)
+    else:
+        run_product(catalog.product(chosen.service), settings)
+    return 0
+
+
+class _PrintVersion(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        # Late: importing the client for every product's process costs a second on a small machine.
+        from dayshift.version import VERSION
+
+        parser.exit(message=f"{VERSION}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services", description="Run Dayshift's services.")
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and stop")
+    commands = parser.add_subparsers(dest="service", required=True, metavar="service")
+    whole = commands.add_parser("up", help="everything, one process per service, until Ctrl-C")
+    whole.add_argument("--port-base", type=int, metavar="N", help="control on N, products above it (default 8700)")
+    whole.add_argument("--restart", action="store_true", help="start a service again when it dies")
+    commands.add_parser("control", help="the control plane alone")
+    trying = commands.add_parser("validate", help="try every task family without a model")
+    trying.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
+    trying.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds per family (default 20)")
+    trying.add_argument("--world", default="standard", help="which world (default standard)")
+    trying.add_argument("--resume", action="store_true", help="skip what passed before and has not changed since")
+    for name in catalog.names():
+        # Not by its title: importing every product to start one costs seconds on a small machine.
+        commands.add_parser(name, help="this product alone")
+    return parser

@@ -1,0 +1,108 @@
+"""The help centre: articles by words, by section and by language."""
+
+from dataclasses import dataclass
+
+from services.desk.documents import Page, Paging, Sort, cut_page
+from services.desk.errors import RecordNotFound
+from services.desk.indexing import plain
+from services.desk.language.full_text import build_match
+from services.desk.language.syntax import Text
+from services.desk.records.people import is_staff
+from services.desk.rows import ArticleId, CategoryId, SectionId
+from services.desk.rows.people import UserRow
+from services.desk.rows.settings import ArticleRow, CategoryRow, SectionRow
+from services.desk.tables import help_articles, help_categories, help_sections, tables
+from services.kernel.documents import EVERYTHING, Where, equal, read_rows
+from services.kernel.world import World
+
+_SNIPPET = 160
+_MATCHING = """SELECT a.id, a.created_at, a.updated_at, a.body FROM help_articles_texts t
+    JOIN help_articles a ON a.id = t.rowid
+    WHERE help_articles_texts MATCH :words AND {where}
+    ORDER BY bm25(help_articles_texts, 8.0, 1.0), a.id"""
+# Articles for staff carry a segment; drafts are shown to nobody.
+_PUBLISHED = "ifnull(body ->> '$.draft', 0) = 0"
+_PUBLIC = "body ->> '$.user_segment_id' IS NULL"
+_IN_CATEGORY = "section_id IN (SELECT id FROM help_sections WHERE category_id = :inside_category)"
+_HAS_LABEL = "EXISTS (SELECT 1 FROM json_each(body, '$.label_names') WHERE value = :{name})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleFilter:
+    """Which part of the help centre."""
+
+    locale: str | None = None
+    section: SectionId | None = None
+    category: CategoryId | None = None
+    labels: tuple[str, ...] = ()
+
+
+def list_articles(world: World, chosen: ArticleFilter, reader: UserRow, paging: Paging, sort: Sort) -> Page[ArticleRow]:
+    return help_articles.page(world, paging, _visible_to(reader) & _inside(chosen), sort)
+
+
+def get_article(world: World, key: ArticleId, reader: UserRow, locale: str | None = None) -> ArticleRow:
+    row = help_articles.need(world, key)
+    body = row["body"]
+    hidden = body.get("draft") or (body.get("user_segment_id") and not is_staff(reader))
+    if hidden or (locale is not None and body["locale"] != locale.lower()):
+        raise RecordNotFound
+    return row
+
+
+def search_articles(
+    world: World, query: str, chosen: ArticleFilter, reader: UserRow, paging: Paging
+) -> Page[ArticleRow]:
+    """Finds articles with all words; where none has them all, with any of them, as people ask whole questions."""
+    with world.searched(tables.tables.__getitem__):
+        where = _visible_to(reader) & _inside(chosen)
+        rows = _match(world, query, " AND ", where) or _match(world, query, " OR ", where)
+    return cut_page(rows, paging)
+
+
+def make_snippet(row: ArticleRow, query: str) -> str:
+    """Returns the text around the first word of the query."""
+    text = plain(row["body"].get("body") or "")
+    folded = text.casefold()
+    places = [place for word in query.casefold().split() if (place := folded.find(word)) >= 0]
+    start = max(0, min(places, default=0) - _SNIPPET // 4)
+    return text[start : start + _SNIPPET].strip()
+
+
+def list_sections(world: World, paging: Paging, locale: str | None, category: CategoryId | None) -> Page[SectionRow]:
+    where = _in_locale(locale)
+    if category is not None:
+        where = where & equal(category_id=category)
+    return help_sections.page(world, paging, where, Sort("position"))
+
+
+def list_categories(world: World, paging: Paging, locale: str | None) -> Page[CategoryRow]:
+    return help_categories.page(world, paging, _in_locale(locale), Sort("position"))
+
+
+def _match(world: World, query: str, joint: str, where: Where) -> list[ArticleRow]:
+    matches = [match for word in query.split()[:32] if (match := build_match([Text(word)])) is not None]
+    if not matches:
+        return []
+    parameters = {**where.parameters, "words": joint.join(matches)}
+    return read_rows(world, help_articles, _MATCHING.format(where=where.sql), parameters)
+
+
+def _visible_to(reader: UserRow) -> Where:
+    return Where(_PUBLISHED if is_staff(reader) else f"{_PUBLISHED} AND {_PUBLIC}")
+
+
+def _in_locale(locale: str | None) -> Where:
+    return EVERYTHING if locale is None else equal(locale=locale.lower())
+
+
+def _inside(chosen: ArticleFilter) -> Where:
+    where = _in_locale(chosen.locale)
+    if chosen.section is not None:
+        where = where & equal(section_id=chosen.section)
+    if chosen.category is not None:
+        where = where & Where(_IN_CATEGORY, {"inside_category": chosen.category})
+    for index, label in enumerate(chosen.labels):
+        name = f"label_{index}"
+        where = where & Where(_HAS_LABEL.format(name=name), {name: label})
+    return where

@@ -1,0 +1,1 @@
+"""Rows as answers show them."""

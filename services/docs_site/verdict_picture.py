@@ -1,0 +1,65 @@
+"""`python -m services.docs_site.verdict_picture` plays two episodes of a task and draws docs/verdict.svg."""
+
+import io
+import re
+from pathlib import Path
+
+from dayshift.rendering import render_verdict
+from rich.console import Console
+from rich.text import Text
+
+from fixtures.tasks.registry import family
+from services.kernel.config import Settings
+from services.validate import policies
+from services.validate.attempt import Attempt, TrialContext, attempt
+from services.validate.in_process_stack import InProcessStack
+
+_PICTURE = Path(__file__).resolve().parents[2] / "docs" / "verdict.svg"
+_TASK, _SEED, _WORLD = "crm/correct-contact", 8, "small"
+_PLAYED = (
+    ("An agent that does what was asked", policies.oracle),
+    ("One that renames somebody else, too", policies.stray),
+)
+_COLOURS = {"✓": "green", "✗": "red", "!": "yellow", "passed": "bold green", "failed": "bold red"}
+_WIDTH = 104
+
+
+def draw_verdicts(var: Path) -> str:
+    """Returns the picture as SVG without an embedded font: the reader's own font of fixed width is used."""
+    console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
+    task_family = family(_TASK)
+    with InProcessStack(var, task_family.products, _WORLD) as stack:
+        for what, policy in _PLAYED:
+            with attempt(TrialContext(stack, _WORLD, task_family.splits[0]), task_family, _SEED) as attempted:
+                verdict = policy(attempted)
+                _print_calls(console, attempted, what)
+                console.print(_colour_lines(render_verdict(verdict)))
+    svg = console.export_svg(title=f"{_TASK}, seed {_SEED}", unique_id="verdict")
+    return re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+
+
+def _print_calls(console: Console, attempted: Attempt, what: str) -> None:
+    if what == _PLAYED[0][0]:
+        console.print(Text(f"“{attempted.episode.brief.strip()}”", "italic"))
+    console.print(Text(f"\n{what}:", "bold"))
+    for call in attempted.made:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+        line = f"  {call.operation}({arguments})"
+        console.print(Text(line if len(line) < _WIDTH else f"{line[: _WIDTH - 2]}…", "dim"))
+
+
+def _colour_lines(rendered: str) -> Text:
+    text = Text()
+    for line in rendered.strip("\n").splitlines():
+        sign = line.split(maxsplit=1)[0].rstrip(":") if line.strip() else ""
+        text.append(f"{line}\n", _COLOURS.get(sign, ""))
+    return text
+
+
+def main() -> None:
+    _PICTURE.write_text(draw_verdicts(Settings.from_environment().var), encoding="utf-8")
+    print(_PICTURE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""The sandbox pool: sandboxes that wait for work, and a watch on the memory of those that work. One per event loop."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Protocol, assert_never
+
+from services.ide.sandbox.bubblewrap import Bubblewrap
+from services.ide.sandbox.isolation import NoIsolation, Runner
+from services.ide.sandbox.limits import Limits
+from services.ide.sandbox.sandbox import Sandbox, SandboxLost
+from services.interpreter import explain_unsupported_here
+from services.kernel.config import SandboxSettings, Settings
+from services.kernel.product import CannotStart
+
+_WARM = 4
+_WATCH_SECONDS = 0.05
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_log = logging.getLogger("dayshift.ide")
+
+
+class Home(Protocol):
+    """What a sandbox's home folder is to hold; equal homes hold the same."""
+
+    def __hash__(self) -> int: ...
+
+    async def lay_out_home(self, sandbox: Sandbox) -> None: ...
+
+
+class SandboxPool:
+    """Hands out sandboxes that run already, and bounds the memory of those in use."""
+
+    def __init__(self, runner: Runner, limits: Limits, warm: int = _WARM) -> None:
+        self.limits = limits
+        self.runner = runner
+        # Of the grader's own work, one task per processor: more at once would only make all of them wait.
+        self.grader_slots = asyncio.Semaphore(os.cpu_count() or 1)
+        self._warm_count = warm
+        self._warm: list[Sandbox] = []
+        self._starting = 0
+        # Sandboxes that hold a home already, for the next episode that starts from the same one.
+        self._prepared: dict[Home, Sandbox] = {}
+        self._preparing: set[Home] = set()
+        self._last: Home | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._living: set[Sandbox] = set()
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def open(self) -> None:
+        await self.runner.check()
+        self._watcher = asyncio.create_task(self._watch_memory())
+        self._refill()
+        await asyncio.gather(*self._tasks)
+
+    async def take(self) -> Sandbox:
+        """A warm one if there is one; another is started in its place."""
+        while self._warm:
+            sandbox = self._warm.pop()
+            if sandbox.end_reason is None:
+                self._refill()
+                return sandbox
+        self._refill()
+        return await self._start()
+
+    async def take_with_home(self, home: Home) -> Sandbox:
+        """With the programmer's home in it.
+
+        Rollouts of one task come in groups: of what is wanted for a second time in a row, one more is kept ready.
+        """
+        prepared = self._prepared.pop(home, None)
+        if home == self._last:
+            self._run_soon(self._prepare(home))
+        self._last = home
+        if prepared is not None and prepared.end_reason is None:
+            return prepared
+        sandbox = await self.take()
+        await home.lay_out_home(sandbox)
+        return sandbox
+
+    async def close(self) -> None:
+        self._is_closed = True
+        for task in (*self._tasks, *([self._watcher] if self._watcher else [])):
+            task.cancel()
+            with suppress(asyncio.CancelledError, OSError, SandboxLost):
+                await task
+        for sandbox in tuple(self._living):
+            sandbox.end()
+        await self.runner.close()
+
+    async def _prepare(self, home: Home) -> None:
+        for stale in [other for other in self._prepared if other != home]:
+            self._prepared.pop(stale).end()
+        if home in self._prepared or home in self._preparing or self._is_closed:
+            return
+        self._preparing.add(home)
+        try:
+            sandbox = await self._start()
+            await home.lay_out_home(sandbox)
+            self._prepared[home] = sandbox
+        except (OSError, SandboxLost) as error:
+            _log.warning("no sandbox was prepared", extra={"fields": {"reason": str(error)}})
+        finally:
+            self._preparing.discard(home)
+
+    def _refill(self) -> None:
+        while len(self._warm) + self._starting < self._warm_count and not self._is_closed:
+            self._starting += 1
+            self._run_soon(self._warm_up())
+
+    def _run_soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _warm_up(self) -> None:
+        try:
+            self._warm.append(await self._start())
+        except OSError as error:
+            _log.warning("no warm sandbox was started", extra={"fields": {"reason": str(error)}})
+        finally:
+            self._starting -= 1
+
+    async def _start(self) -> Sandbox:
+        sandbox = await self.runner.start(self.limits)
+        self._living.add(sandbox)
+        return sandbox
+
+    async def _watch_memory(self) -> None:
+        """Of all processes together: no limit of one process can bound it."""
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            self._living = {sandbox for sandbox in self._living if sandbox.end_reason is None}
+            for sandbox in [sandbox for sandbox in self._living if sandbox.busy]:
+                if private_bytes(sandbox.process_ids()) > self.limits.memory:
+                    _log.warning("a sandbox exceeded its memory", extra={"fields": {"limit": self.limits.memory}})
+                    sandbox.exceeded_memory = True
+                    with suppress(SandboxLost):
+                        await sandbox.kill_everything()
+
+
+def private_bytes(pids: list[int]) -> int:
+    pages = 0
+    for pid in pids:
+        with suppress(OSError):
+            with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - twenty times a second of whatever runs
+                _, resident, shared, *_ = file.read().split()
+            pages += int(resident) - int(shared)
+    return pages * _PAGE
+
+
+def seconds_without_processor(pids: list[int]) -> float:
+    """How long the process that waited longest could have run and was not scheduled: the second of three numbers."""
+    waits = [0]
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/schedstat", "rb") as file:  # noqa: PTH123 - as above
+            waits.append(int(file.read().split()[1]))
+    return max(waits) / 1e9
+
+
+def choose_runner(settings: SandboxSettings) -> Runner:
+    match settings.runner:
+        case "bubblewrap":
+            return Bubblewrap()
+        case "docker":
+            # Late: who runs on bubblewrap needs no engine and no SDK for one.
+            from services.ide.sandbox.containers import Containers
+
+            return Containers(settings)
+        case unknown:
+            assert_never(unknown)
+
+
+_pools: dict[int, SandboxPool] = {}
+
+
+def current_pool() -> SandboxPool:
+    return _pools[id(asyncio.get_running_loop())]
+
+
+async def open_pool(settings: Settings) -> None:
+    """Refuses where nothing can isolate: an agent's program never runs beside the service."""
+    if (reason := explain_unsupported_here()) is not None:
+        raise CannotStart(f"the IDE {reason}")
+    try:
+        pool = SandboxPool(choose_runner(settings.sandbox), Limits())
+        await pool.open()
+    except NoIsolation as error:
+        raise CannotStart(f"the IDE runs nothing without isolation: {error}") from error
+    _pools[id(asyncio.get_running_loop())] = pool
+
+
+def find_missing(settings: Settings) -> str | None:
+    """What keeps this machine from isolating a program, if anything does."""
+
+    async def check() -> None:
+        runner = choose_runner(settings.sandbox)
+        await runner.check()
+        await runner.close()
+
+    if (reason := explain_unsupported_here()) is not None:
+        return reason
+    try:
+        asyncio.run(check())
+    except NoIsolation as error:
+        return str(error)
+    return None
+
+
+async def close_pool() -> None:
+    pool = _pools.pop(id(asyncio.get_running_loop()), None)
+    if pool is not None:
+        await pool.close()

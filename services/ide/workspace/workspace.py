@@ -1,0 +1,170 @@
+"""A workspace: the sandbox that an agent works in and the git server that it pushes to, private to one episode."""
+
+import asyncio
+import hashlib
+import stat
+from collections import deque
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from services.ide.code_host.git_server import GitServer
+from services.ide.rows import FilePath, ProtectionRow, RefRow, RepositoryId
+from services.ide.sandbox.pool import current_pool
+from services.ide.sandbox.sandbox import GuestRefused, Sandbox
+from services.ide.sandbox.system_files import HOME
+from services.ide.tables import files, protections, refs
+from services.ide.workspace.files import ALL_FILES, file_content, find_planted_files, make_file_row
+from services.ide.workspace.images import ALL_REPOSITORIES, ImageStore
+from services.kernel.statements import Statement
+from services.kernel.world import World
+
+# Files that tools write by themselves are nobody's change: caches, environments, built and installed packages.
+# No package of the company has a folder of such a name, and what is in them is never graded.
+_CACHES = (".git", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis")
+_IGNORED = (*_CACHES, ".venv", "venv", "node_modules", "build", "dist", ".tox", ".nox")
+# `guest.ssh` connects to it.
+_CODE_HOST_SOCKET = "/run/forge/socket"
+_KEY = "ide"
+_LARGEST_ROW = 1 << 20
+_COMMANDS_KEPT = 2000
+_REFS = Statement(sa.select(refs).order_by(refs.c.id), RefRow)
+_PROTECTIONS = Statement(sa.select(protections).order_by(protections.c.id), ProtectionRow)
+# One for the process: images depend on rows alone.
+_images = ImageStore()
+
+
+class Command(NamedTuple):
+    """A command line that was run; the exit code is None for one that runs on."""
+
+    line: str
+    exit_code: int | None
+
+
+class Workspace:
+    """Its sandboxes are started when they are first needed, and end with their episode."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._lock = asyncio.Lock()
+        self.opened_sandbox: Sandbox | None = None
+        self.opened_git_server: GitServer | None = None
+        # Language servers by project.
+        self.languages: dict[str, Any] = {}
+        self.commands: deque[Command] = deque(maxlen=_COMMANDS_KEPT)
+
+    async def sandbox(self) -> Sandbox:
+        if self.opened_sandbox is None:
+            async with self._lock:
+                self.opened_sandbox = self.opened_sandbox or await self._open_sandbox()
+        return self.opened_sandbox
+
+    async def git_server(self) -> GitServer:
+        if self.opened_git_server is None:
+            async with self._lock:
+                self.opened_git_server = self.opened_git_server or await self._open_git_server()
+        return self.opened_git_server
+
+    def close(self) -> None:
+        if self.opened_sandbox is not None:
+            self.opened_sandbox.end()
+        if self.opened_git_server is not None:
+            self.opened_git_server.sandbox.end()
+        self.languages.clear()
+
+    async def _open_sandbox(self) -> Sandbox:
+        images = await _images.initial_images(self._world)
+        sandbox = await current_pool().take_with_home(images)
+        sandbox.set_connection_handler(self._join_git_server)
+        await sandbox.request("listen", path=_CODE_HOST_SOCKET, now=self._world.clock.now_ms())
+        return sandbox
+
+    async def _open_git_server(self) -> GitServer:
+        images = await _images.initial_images(self._world)
+        sandbox, repositories = await current_pool().take(), self._world.find(ALL_REPOSITORIES)
+        await images.lay_out_server(sandbox)
+        server = GitServer(sandbox, repositories)
+        await server.install_hooks(repositories, self._world.find(_PROTECTIONS))
+        # A plant becomes part of its repository's history: that its branches moved is not the agent's doing.
+        planted = {file.path.partition("/")[0] for file in find_planted_files(self._world)}
+        server.planted_refs = await server.refs_by_id([row for row in repositories if row["name"] in planted])
+        return server
+
+    async def _join_git_server(self, number: int, command: str) -> None:
+        """A git in the sandbox speaks to the git server as it would over ssh."""
+        sandbox = await self.sandbox()
+        server = await self.git_server()
+        server.join(sandbox, number, command, self._world.clock.now_ms())
+
+
+def workspace_of(world: World) -> Workspace:
+    if _KEY not in world.attachments:
+        world.attachments[_KEY] = Workspace(world)
+    workspace: Workspace = world.attachments[_KEY]
+    return workspace
+
+
+def close_workspace(world: World) -> None:
+    workspace: Workspace | None = world.attachments.pop(_KEY, None)
+    if workspace is not None:
+        workspace.close()
+
+
+async def write_rows(world: World) -> None:
+    """Write down as rows what changed in the workspace: files, tracked or not, their modes, branches and tags."""
+    workspace: Workspace | None = world.attachments.get(_KEY)
+    if workspace is None:
+        return
+    if workspace.opened_sandbox is not None:
+        await _write_files(world, workspace.opened_sandbox)
+    if workspace.opened_git_server is not None:
+        await _write_refs(world, workspace.opened_git_server)
+
+
+async def _write_files(world: World, sandbox: Sandbox) -> None:
+    scan = await sandbox.request_file("scan", root=HOME, without=list(_IGNORED))
+    now = {path: (mode, digest, size) for path, mode, digest, size in scan.head["files"] if path[0] != "."}
+    before = {row["id"]: row for row in world.find(ALL_FILES)}
+    for path in sorted(before.keys() - now.keys()):
+        world.remove(files, path, "file.deleted")
+    for path, (mode, digest, size) in sorted(now.items()):
+        row = before.get(FilePath(path))
+        git_mode = _git_mode(mode)
+        if row is None or row["mode"] != git_mode or hashlib.sha256(file_content(row)).hexdigest() != digest:
+            content = await _read_file(sandbox, path, git_mode, size, digest)
+            world.save(files, make_file_row(path, git_mode, content), "file.changed" if row else "file.created")
+
+
+async def _read_file(sandbox: Sandbox, path: str, mode: int, size: int, digest: str) -> bytes:
+    """The target of a link; the digest of a file that is too large to keep, or that cannot be read any more."""
+    summary = f"{size} bytes, sha256 {digest}\n".encode()
+    if size > _LARGEST_ROW:
+        return summary
+    try:
+        is_link = stat.S_ISLNK(mode)
+        content = (await sandbox.request_file("read", path=f"{HOME}/{path}", link=is_link)).blob
+    except GuestRefused:
+        return summary
+    return content if len(content) <= _LARGEST_ROW else summary
+
+
+def _git_mode(mode: int) -> int:
+    """Git knows links, executable files and other files."""
+    if stat.S_ISLNK(mode):
+        return 0o120000
+    return 0o100755 if mode & 0o100 else 0o100644
+
+
+async def _write_refs(world: World, server: GitServer) -> None:
+    """Of repositories that were written to: the state is read often during an episode, and git takes long."""
+    written = server.take_written(world.find(ALL_REPOSITORIES))
+    owners = {repository["id"] for repository in written}
+    before = {row["id"] for row in world.find(_REFS) if row["repository_id"] in owners}
+    after = await server.refs_by_id(written)
+    for key in sorted(before - after.keys()):
+        world.remove(refs, key, "ref.deleted")
+    for key, sha in sorted(after.items()):
+        number, _, name = key.partition(":")
+        row: RefRow = {"id": key, "repository_id": RepositoryId(int(number)), "name": name, "sha": sha}
+        if sha != server.planted_refs.get(key):
+            world.save(refs, row, "ref.moved" if key in before else "ref.created")

@@ -1,0 +1,32 @@
+"""Sample calls: what validation itself does in a product, one module per product."""
+
+from importlib import import_module
+from typing import Protocol
+
+from fixtures.tasks.family import Call
+from services.validate.attempt import Attempt, Stuck
+
+
+class SampleCalls(Protocol):
+    """A call that only reads, a mistake and its repair, harmful calls, and many writes as one call."""
+
+    def read_call(self) -> Call: ...
+
+    def mistake_and_repair(self, attempt: Attempt) -> tuple[Call, Call]:
+        """Return a write to a record that is not part of the task, and the write that repairs it."""
+
+    def harmful_calls(self, attempt: Attempt, count: int) -> list[Call]:
+        """Return calls each of which ends a record that is not part of the task."""
+
+    def combine(self, calls: tuple[Call, ...]) -> Call | None:
+        """Return the same writes as one call, where the product has one for them."""
+
+
+def sample_calls_of(product: str) -> SampleCalls:
+    try:
+        calls: SampleCalls = import_module(f"services.validate.sample_calls.{product}").sample_calls
+    except ModuleNotFoundError as error:
+        raise Stuck(
+            f"services/validate/sample_calls/{product}.py is missing: what is a mistake there, and what is harm?"
+        ) from error
+    return calls

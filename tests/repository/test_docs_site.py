@@ -1,0 +1,74 @@
+"""The documentation site builds without a warning, loads nothing from elsewhere, and quotes the code as it is."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from services.kernel import catalog
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LOADED = re.compile(
+    r'<(?:script|img|iframe)[^>]*\ssrc="(https?:[^"]+)|<link[^>]*rel="?stylesheet[^>]*href="(https?:[^"]+)'
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Strict: a link or an anchor that leads nowhere, or a page outside the navigation, ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-d", str(folder)]
+    settings = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DAYSHIFT_WITHOUT": ""}
+    built = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+
+    assert len(pages) > 20
+    assert [hit for page in pages for hit in LOADED.findall(page.read_text())] == []
+
+
+@pytest.mark.parametrize("name", catalog.declared())
+def test_every_operation_of_a_product_is_on_its_page(site: Path, name: str) -> None:
+    page = (site / "api" / f"{name}.html").read_text()
+    documented = set(re.findall(rf"`({name}\.\w+\.\w+)`", (ROOT / "services" / name / "README.md").read_text()))
+
+    assert len(documented) > 20
+    assert {operation for operation in documented if f"<code>{operation}</code>" not in page} == set()
+
+
+@pytest.mark.parametrize("page", ["writing-a-task.md", "writing-a-product.md"])
+def test_a_quoted_block_stands_in_the_file_that_it_names(page: str) -> None:
+    quoted = re.findall(r"```python\n# (\S+)\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
+
+    assert len(quoted) >= 4
+    for path, block in quoted:
+        assert block in (ROOT / path).read_text(), f"{path} no longer has\n{block}"
+
+
+def test_every_message_that_the_faq_quotes_is_in_the_code() -> None:
+    folders = ("services", "fixtures", "env_client", "tests/e2e")
+    source = "".join(path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    quoted = re.findall(r"^> `(.+)`$", (DOCS / "faq.md").read_text(), flags=re.MULTILINE)
+    pieces = [piece.strip() for message in quoted for piece in message.split("…")]
+
+    assert len(quoted) > 25
+    assert [piece for piece in pieces if len(piece) > 8 and piece not in source] == []
+
+
+def test_validates_promises_are_all_explained() -> None:
+    """And nothing else is called one."""
+    promises = "".join(
+        (ROOT / "services" / "validate" / f"{name}.py").read_text() for name in ("promises", "run", "summary")
+    )
+    promised = set(re.findall(r'(?:PromiseResult|_equals|_costs_little|Tally)\(\s*"(\w+)"', promises))
+    explained = set(re.findall(r"^\| `(\w+)` \|", (DOCS / "writing-a-task.md").read_text(), flags=re.MULTILINE))
+
+    assert explained - {"plant"} == promised
