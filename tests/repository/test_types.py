@@ -32,7 +32,7 @@ WRONG = {
     "ticket": ('ticket["body"]["status"]', 'ticket["body"]["statu"]', 'has no key "statu"'),
     "customer": ('customer["body"]["email"]', 'customer["body"]["emial"]', 'has no key "emial"'),
     "issue": ('issue["title"]', 'issue["titel"]', 'has no key "titel"'),
-    "foreign_id": ("world.get(desk.tickets, TicketId(1))", "world.get(desk.tickets, RecordId(1))", "RecordId"),
+    "foreign_id": ("world.get(desk.tickets, TicketId(1))", "world.get(desk.tickets, RecordId(1))", '"KeyT"'),
 }
 
 
@@ -44,10 +44,20 @@ def check(folder: Path, texts: dict[str, str]) -> dict[str, list[str]]:
     """
     for name, text in texts.items():
         (folder / f"scratch_{name}.py").write_text(text)
-    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), *map(str, sorted(folder.glob("*.py")))]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        str(ROOT / "pyproject.toml"),
+        *map(str, sorted(folder.glob("*.py"))),
+    ]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     assert "checked" in output, output
-    return {name: [line for line in output.splitlines() if f"scratch_{name}.py" in line and " error: " in line] for name in texts}
+    return {
+        name: [line for line in output.splitlines() if f"scratch_{name}.py" in line and " error: " in line]
+        for name in texts
+    }
 
 
 @pytest.mark.slow
