@@ -2,7 +2,6 @@
 
 from services.billing.operations import coupons, products
 from services.billing.routes.operations import (
-    Operation,
     delete,
     list_rows,
     post,
@@ -31,6 +30,7 @@ from services.billing.tables import coupons as coupon_rows
 from services.billing.tables import prices, promotion_codes
 from services.billing.tables import products as product_rows
 from services.kernel.documents import EVERYTHING, Where, among, is_null
+from services.kernel.operations import Operation
 from services.kernel.world import World
 
 

@@ -9,7 +9,6 @@ from services.billing.operations.delete_customer import delete_customer
 from services.billing.operations.params import Params
 from services.billing.operations.records import DeletedObject
 from services.billing.routes.operations import (
-    Operation,
     delete,
     list_rows,
     post,
@@ -45,6 +44,7 @@ from services.billing.schemas.responses import (
 from services.billing.tables import balance_entries, payment_methods, tax_ids
 from services.billing.tables import customers as customer_rows
 from services.kernel.documents import EVERYTHING, Where, equal, is_null
+from services.kernel.operations import Operation
 from services.kernel.world import World
 
 

@@ -6,7 +6,6 @@ from services.billing.operations import credit_notes, drafts, invoice_items, inv
 from services.billing.operations.params import Params
 from services.billing.operations.rendering import WireObject
 from services.billing.routes.operations import (
-    Operation,
     act,
     delete,
     list_rows,
@@ -51,6 +50,7 @@ from services.billing.tables import credit_notes as note_rows
 from services.billing.tables import invoice_items as item_rows
 from services.billing.tables import invoices as invoice_rows
 from services.kernel.documents import EVERYTHING, Where, equal, is_null, is_set
+from services.kernel.operations import Operation
 from services.kernel.world import World
 
 _INVOICE_FILTERS = ("customer", "collection_method", "status", "subscription")

@@ -1,16 +1,14 @@
-"""Tables of operations: each row says how one operation is served and documented.
+"""Endpoints for the tables of operations.
 
 An endpoint is made from its parameter model and the function that does the work, which takes the world, the ids of the
-path in their order, and the parameters that were sent. `register` gives it the signature that FastAPI reads.
+path in their order, and the parameters that were sent.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from starlette.routing import compile_path
 
 from services.billing.operations import expansion, records, rendering
 from services.billing.operations.records import Window
@@ -21,6 +19,7 @@ from services.billing.schemas.responses import ErrorOut
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 from services.kernel.documents import EVERYTHING, Comparison, Where, compare, equal
+from services.kernel.operations import Endpoint, Operation, add_operations, parameter
 from services.kernel.world import World
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -34,74 +33,20 @@ _BOUNDS: Mapping[str, Comparison] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "
 
 # Takes the world, the ids of the path, and for some operations the parameters; returns an object.
 Work = Callable[..., Mapping[str, Any]]
-ServedFunction = Callable[..., Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A function that serves an operation, and the parameters that it declares beside the path."""
-
-    # Takes the ids of the path first, then the arguments by name, and `url`, the path with its ids, if it is to.
-    serve: ServedFunction
-    parameters: tuple[inspect.Parameter, ...]
-    takes_url: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation of the API."""
-
-    id: str
-    method: str
-    path: str
-    summary: str
-    response: Any
-    endpoint: Endpoint
-    description: str
-    openapi_extra: dict[str, Any] = field(default_factory=dict)
 
 
 def register(tag: str, operations: Iterable[Operation]) -> APIRouter:
     """Returns a router that serves these operations."""
     router = product_router(tags=[tag], responses=_REFUSALS)
-    for operation in operations:
-        router.add_api_route(
-            operation.path,
-            _with_signature(operation),
-            methods=[operation.method],
-            operation_id=operation.id,
-            summary=operation.summary,
-            description=operation.description,
-            response_model=operation.response,
-            openapi_extra=operation.openapi_extra or None,
-        )
+    add_operations(router, operations)
     return router
 
 
-def _with_signature(operation: Operation) -> ServedFunction:
-    names = list(compile_path(operation.path)[2])
-    serve, takes_url, path = operation.endpoint.serve, operation.endpoint.takes_url, operation.path
-
-    async def endpoint(**arguments: Any) -> Response:
-        if takes_url:
-            arguments["url"] = path.format(**arguments)
-        keys = [arguments.pop(name) for name in names]
-        return await serve(*keys, **arguments)
-
-    signature = [*(_parameter(name, str) for name in names), *operation.endpoint.parameters]
-    endpoint.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what FastAPI reads
-    return endpoint
-
-
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-
-
-_WORLD = _parameter("world", CurrentWorld)
+_WORLD = parameter("world", CurrentWorld)
 
 
 def _query(model: type[RequestParams]) -> tuple[inspect.Parameter, ...]:
-    return _parameter("query", Annotated[model, Query()]), _WORLD
+    return parameter("query", Annotated[model, Query()]), _WORLD
 
 
 # --- endpoints ------------------------------------------------------------------------------------------------------
@@ -131,7 +76,7 @@ def post(model: type[RequestParams], work: Work) -> Endpoint:
     async def serve(*keys: str, body: RequestParams, world: World) -> Response:
         return respond(world, work(world, *keys, body.sent()), body.expand)
 
-    return Endpoint(serve, (_parameter("body", model), _WORLD))
+    return Endpoint(serve, (parameter("body", model), _WORLD))
 
 
 def post_optional(model: type[RequestParams], work: Work) -> Endpoint:
@@ -142,7 +87,7 @@ def post_optional(model: type[RequestParams], work: Work) -> Endpoint:
             return respond(world, work(world, *keys, {}), [])
         return respond(world, work(world, *keys, body.sent()), body.expand)
 
-    return Endpoint(serve, (_WORLD, _parameter("body", model | None, None)))
+    return Endpoint(serve, (_WORLD, parameter("body", model | None, None)))
 
 
 def act(work: Work, model: type[RequestParams] = Asked) -> Endpoint:
@@ -226,7 +171,7 @@ def with_request(work: Callable[[World, Request], Awaitable[Mapping[str, Any]]])
     async def serve(world: World, request: Request) -> Response:
         return Json(records.without_private(await work(world, request)))
 
-    return Endpoint(serve, (_parameter("request", Request), _WORLD))
+    return Endpoint(serve, (parameter("request", Request), _WORLD))
 
 
 def search(table: AnyBillingTable) -> Endpoint:

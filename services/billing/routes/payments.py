@@ -10,7 +10,6 @@ from services.billing.operations import charges, disputes, payment_intents, paym
 from services.billing.operations.params import Params
 from services.billing.routes import uploads
 from services.billing.routes.operations import (
-    Operation,
     act,
     list_rows,
     post,
@@ -64,6 +63,7 @@ from services.billing.tables import payment_intents as intent_rows
 from services.billing.tables import payment_methods as method_rows
 from services.billing.tables import refunds as refund_rows
 from services.kernel.documents import EVERYTHING, Where, among, equal
+from services.kernel.operations import Operation
 from services.kernel.world import World
 
 
@@ -170,7 +170,7 @@ _OPERATIONS = (
               post(PortalSessionIn, portal.create_session), "Create a link under which a customer manages billing."),
     Operation("billing.files.create", "POST", "/v1/files", "Create File", File,
               with_request(_create_file),
-              "Upload a file, such as evidence for a dispute.", {"requestBody": uploads.REQUEST_BODY}),
+              "Upload a file, such as evidence for a dispute.", openapi_extra={"requestBody": uploads.REQUEST_BODY}),
     Operation("billing.files.get", "GET", "/v1/files/{file}", "Read File", File,
               read_row(files), "Read what is known of an uploaded file."),
 )

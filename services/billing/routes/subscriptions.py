@@ -3,7 +3,6 @@
 from services.billing.due_dates import ENDED
 from services.billing.operations import cancellation, records, schedules, subscription_items, subscriptions
 from services.billing.routes.operations import (
-    Operation,
     act,
     delete,
     list_rows,
@@ -46,6 +45,7 @@ from services.billing.tables import schedules as schedule_rows
 from services.billing.tables import subscription_items as item_rows
 from services.billing.tables import subscriptions as subscription_rows
 from services.kernel.documents import EVERYTHING, Where, among, equal, not_among
+from services.kernel.operations import Operation
 from services.kernel.world import World
 
 

@@ -10,8 +10,8 @@ from services.desk.language.syntax import Text
 from services.desk.records.people import is_staff
 from services.desk.rows import ArticleId, CategoryId, SectionId
 from services.desk.rows.people import UserRow
-from services.desk.rows.settings import ArticleRow, CategoryRow, SectionRow
-from services.desk.tables import help_articles, help_categories, help_sections, tables
+from services.desk.rows.settings import ArticleRow
+from services.desk.tables import help_articles, tables
 from services.kernel.documents import EVERYTHING, Where, equal, read_rows
 from services.kernel.world import World
 
@@ -69,17 +69,6 @@ def make_snippet(row: ArticleRow, query: str) -> str:
     return text[start : start + _SNIPPET].strip()
 
 
-def list_sections(world: World, paging: Paging, locale: str | None, category: CategoryId | None) -> Page[SectionRow]:
-    where = _in_locale(locale)
-    if category is not None:
-        where = where & equal(category_id=category)
-    return help_sections.page(world, paging, where, Sort("position"))
-
-
-def list_categories(world: World, paging: Paging, locale: str | None) -> Page[CategoryRow]:
-    return help_categories.page(world, paging, _in_locale(locale), Sort("position"))
-
-
 def _match(world: World, query: str, joint: str, where: Where) -> list[ArticleRow]:
     matches = [match for word in query.split()[:32] if (match := build_match([Text(word)])) is not None]
     if not matches:
@@ -92,12 +81,12 @@ def _visible_to(reader: UserRow) -> Where:
     return Where(_PUBLISHED if is_staff(reader) else f"{_PUBLISHED} AND {_PUBLIC}")
 
 
-def _in_locale(locale: str | None) -> Where:
+def in_locale(locale: str | None) -> Where:
     return EVERYTHING if locale is None else equal(locale=locale.lower())
 
 
 def _inside(chosen: ArticleFilter) -> Where:
-    where = _in_locale(chosen.locale)
+    where = in_locale(chosen.locale)
     if chosen.section is not None:
         where = where & equal(section_id=chosen.section)
     if chosen.category is not None:

@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+", re.UNICODE)
 
 
 def noun_router(noun: str) -> APIRouter:
-    return product_router(prefix="/api/v2", tags=[noun], responses=_REFUSALS)
+    return product_router(tags=[noun], responses=_REFUSALS)
 
 
 @dataclass(frozen=True, slots=True)

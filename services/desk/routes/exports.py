@@ -6,6 +6,7 @@ from fastapi import Query, Response
 
 from services.desk.operations.exports import MOST, Export, export_by_cursor, export_by_time
 from services.desk.routes.base import Call, StaffCall, noun_router, read_include
+from services.desk.routes.endpoints import add_operations
 from services.desk.rows.tickets import TicketRow
 from services.desk.schemas import exports as schemas
 from services.desk.shapes.base import Shape, render_all
@@ -13,15 +14,11 @@ from services.desk.shapes.threads import render_metric_event, render_ticket_even
 from services.desk.shapes.tickets import render_related, render_ticket
 from services.desk.tables import audits, metric_events, organizations, tickets, users
 from services.kernel.answers import Json
+from services.kernel.operations import Operation
 
 router = noun_router("incremental")
 
 
-@router.get(
-    "/incremental/tickets/cursor",
-    operation_id="desk.incremental.tickets_by_cursor",
-    response_model=schemas.TicketStream,
-)
 async def ticket_stream(params: Annotated[schemas.CursorQuery, Query()], call: StaffCall) -> Response:
     """Export tickets in the order in which they last changed, deleted ones too; go on with the cursor."""
     result = export_by_cursor(call.world, tickets, params.start_time, params.cursor, params.per_page or MOST)
@@ -29,16 +26,12 @@ async def ticket_stream(params: Annotated[schemas.CursorQuery, Query()], call: S
     return _answer_cursor(call, "tickets", result, [_render_ticket(row, call.base) for row in result.rows], related)
 
 
-@router.get(
-    "/incremental/users/cursor", operation_id="desk.incremental.users_by_cursor", response_model=schemas.UserStream
-)
 async def user_stream(params: Annotated[schemas.CursorQuery, Query()], call: StaffCall) -> Response:
     """Export users in the order in which they last changed; go on with the cursor."""
     result = export_by_cursor(call.world, users, params.start_time, params.cursor, params.per_page or MOST)
     return _answer_cursor(call, "users", result, render_all("user", result.rows, call.base), {})
 
 
-@router.get("/incremental/tickets", operation_id="desk.incremental.tickets", response_model=schemas.TicketsSince)
 async def tickets_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export tickets that changed since start_time, 1,000 at a time."""
     result = export_by_time(call.world, tickets, params.start_time, params.per_page or MOST)
@@ -46,38 +39,24 @@ async def tickets_since(params: Annotated[schemas.TimeQuery, Query()], call: Sta
     return _answer_time(call, "tickets", result, [_render_ticket(row, call.base) for row in result.rows], related)
 
 
-@router.get("/incremental/users", operation_id="desk.incremental.users", response_model=schemas.UsersSince)
 async def users_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export users who changed since start_time."""
     result = export_by_time(call.world, users, params.start_time, params.per_page or MOST)
     return _answer_time(call, "users", result, render_all("user", result.rows, call.base), {})
 
 
-@router.get(
-    "/incremental/organizations",
-    operation_id="desk.incremental.organizations",
-    response_model=schemas.OrganizationsSince,
-)
 async def organizations_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export organizations that changed since start_time."""
     result = export_by_time(call.world, organizations, params.start_time, params.per_page or MOST)
     return _answer_time(call, "organizations", result, render_all("organization", result.rows, call.base), {})
 
 
-@router.get(
-    "/incremental/ticket_events", operation_id="desk.incremental.ticket_events", response_model=schemas.EventsSince
-)
 async def events_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export what happened to tickets since start_time, audit by audit."""
     result = export_by_time(call.world, audits, params.start_time, params.per_page or MOST, "created_at")
     return _answer_time(call, "ticket_events", result, [render_ticket_event(row) for row in result.rows], {})
 
 
-@router.get(
-    "/incremental/ticket_metric_events",
-    operation_id="desk.incremental.ticket_metric_events",
-    response_model=schemas.MetricEventsSince,
-)
 async def metric_events_since(params: Annotated[schemas.TimeQuery, Query()], call: StaffCall) -> Response:
     """Export what the clocks of tickets did since start_time: started, paused, met, missed."""
     result = export_by_time(call.world, metric_events, params.start_time, params.per_page or MOST, "created_at")
@@ -99,3 +78,23 @@ def _answer_time(call: Call, key: str, result: Export[Any, Any], shapes: list[Sh
     following = call.link(start_time=result.end_time)
     frame = {"count": len(shapes), "end_time": result.end_time, "next_page": following}
     return Json({key: shapes, **related, **frame, "end_of_stream": result.end_of_stream})
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.incremental.tickets_by_cursor", "GET", "/api/v2/incremental/tickets/cursor", "Ticket Stream",
+              schemas.TicketStream, ticket_stream),
+    Operation("desk.incremental.users_by_cursor", "GET", "/api/v2/incremental/users/cursor", "User Stream",
+              schemas.UserStream, user_stream),
+    Operation("desk.incremental.tickets", "GET", "/api/v2/incremental/tickets", "Tickets Since", schemas.TicketsSince,
+              tickets_since),
+    Operation("desk.incremental.users", "GET", "/api/v2/incremental/users", "Users Since", schemas.UsersSince,
+              users_since),
+    Operation("desk.incremental.organizations", "GET", "/api/v2/incremental/organizations", "Organizations Since",
+              schemas.OrganizationsSince, organizations_since),
+    Operation("desk.incremental.ticket_events", "GET", "/api/v2/incremental/ticket_events", "Events Since",
+              schemas.EventsSince, events_since),
+    Operation("desk.incremental.ticket_metric_events", "GET", "/api/v2/incremental/ticket_metric_events",
+              "Metric Events Since", schemas.MetricEventsSince, metric_events_since),
+))
+# fmt: on

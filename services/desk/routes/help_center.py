@@ -1,22 +1,30 @@
 """The help centre: the company's policies and how-tos."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from fastapi import Path, Query, Response
+from fastapi import Query, Response
 
 from services.desk.documents import Numbered, Sort
 from services.desk.operations import help_center
 from services.desk.operations.help_center import ArticleFilter
-from services.desk.routes.base import AnyCall, Call, answer_rows, noun_router, page_links, read_paging, read_sort
+from services.desk.routes import endpoints as serve
+from services.desk.routes.base import AnyCall, Call, noun_router, page_links, read_paging, read_sort
+from services.desk.routes.endpoints import MakeWhere, Resource, add_operations, resource
 from services.desk.rows import CategoryId, SectionId
 from services.desk.rows.settings import ArticleRow
 from services.desk.schemas import help_center as schemas
-from services.desk.schemas.base import ArticleKey, CategoryKey, Paged, SectionKey
-from services.desk.shapes.base import Shape, render
-from services.desk.tables import help_categories, help_sections
+from services.desk.schemas.base import ArticleKey
+from services.desk.shapes.base import Shape
+from services.desk.tables import help_articles, help_categories, help_sections
 from services.kernel.answers import Json
+from services.kernel.documents import Where, equal
+from services.kernel.operations import Endpoint, Operation
+from services.kernel.world import World
 
 router = noun_router("help centre")
+_ARTICLES = resource(help_articles, "articles")
+_SECTIONS, _CATEGORIES = resource(help_sections, "sections"), resource(help_categories, "categories")
 _SORT_COLUMNS = {
     "position": "position",
     "title": "title_text",
@@ -24,10 +32,9 @@ _SORT_COLUMNS = {
     "updated_at": "updated_at",
     "edited_at": "updated_at",
 }
-LocaleIn = Annotated[str, Path(min_length=2, max_length=12, description="A language, such as en-us")]
+Labels = tuple[str, ...]
 
 
-@router.get("/help_center/articles/search", operation_id="desk.articles.search", response_model=schemas.ArticlesFound)
 async def search(params: Annotated[schemas.ArticleSearch, Query()], call: AnyCall) -> Response:
     """Search the help centre: the company's policies, limits and how-tos, the best match first."""
     chosen = ArticleFilter(
@@ -43,156 +50,106 @@ async def search(params: Annotated[schemas.ArticleSearch, Query()], call: AnyCal
     return Json({"results": results, **page_links(call, result), **pages})
 
 
-@router.get("/help_center/articles", operation_id="desk.articles.list", response_model=schemas.ArticlesOut)
-async def page(params: Annotated[schemas.ArticleList, Query()], call: AnyCall) -> Response:
-    """List the articles of the help centre, in all languages."""
-    return _answer_articles(call, params, ArticleFilter(labels=_read_labels(params.label_names)))
-
-
-@router.get(
-    "/help_center/articles/{article_id}", operation_id="desk.articles.show", response_model=schemas.ArticleShown
-)
 async def show(article_id: ArticleKey, call: AnyCall) -> Response:
     """Read one article of the help centre."""
-    row = help_center.get_article(call.world, article_id, call.user)
-    return Json({"article": render("article", row, call.base)})
+    return _ARTICLES.answer(call, help_center.get_article(call.world, article_id, call.user))
 
 
-@router.get("/help_center/sections", operation_id="desk.sections.list", response_model=schemas.SectionsOut)
-async def sections(params: Annotated[Paged, Query()], call: AnyCall) -> Response:
-    """List the sections of the help centre."""
-    return _answer_sections(call, params, None, None)
-
-
-@router.get(
-    "/help_center/sections/{section_id}", operation_id="desk.sections.show", response_model=schemas.SectionShown
-)
-async def section(section_id: SectionKey, call: AnyCall) -> Response:
-    """Read one section of the help centre."""
-    return Json({"section": render("section", help_sections.need(call.world, section_id), call.base)})
-
-
-@router.get(
-    "/help_center/sections/{section_id}/articles",
-    operation_id="desk.sections.articles",
-    response_model=schemas.ArticlesOut,
-)
-async def section_articles(
-    section_id: SectionKey, params: Annotated[schemas.ArticleList, Query()], call: AnyCall
-) -> Response:
-    """List the articles of one section."""
-    help_sections.need(call.world, section_id)
-    return _answer_articles(call, params, ArticleFilter(section=section_id, labels=_read_labels(params.label_names)))
-
-
-@router.get("/help_center/categories", operation_id="desk.categories.list", response_model=schemas.CategoriesOut)
-async def categories(params: Annotated[Paged, Query()], call: AnyCall) -> Response:
-    """List the categories of the help centre, one per language."""
-    return _answer_categories(call, params, None)
-
-
-@router.get(
-    "/help_center/categories/{category_id}", operation_id="desk.categories.show", response_model=schemas.CategoryShown
-)
-async def category(category_id: CategoryKey, call: AnyCall) -> Response:
-    """Read one category of the help centre."""
-    return Json({"category": render("category", help_categories.need(call.world, category_id), call.base)})
-
-
-@router.get(
-    "/help_center/categories/{category_id}/sections",
-    operation_id="desk.categories.sections",
-    response_model=schemas.SectionsOut,
-)
-async def category_sections(category_id: CategoryKey, params: Annotated[Paged, Query()], call: AnyCall) -> Response:
-    """List the sections of one category."""
-    help_categories.need(call.world, category_id)
-    return _answer_sections(call, params, None, category_id)
-
-
-@router.get(
-    "/help_center/categories/{category_id}/articles",
-    operation_id="desk.categories.articles",
-    response_model=schemas.ArticlesOut,
-)
-async def category_articles(
-    category_id: CategoryKey, params: Annotated[schemas.ArticleList, Query()], call: AnyCall
-) -> Response:
-    """List the articles of one category."""
-    help_categories.need(call.world, category_id)
-    return _answer_articles(call, params, ArticleFilter(category=category_id, labels=_read_labels(params.label_names)))
-
-
-@router.get(
-    "/help_center/{locale}/articles", operation_id="desk.articles.list_in_locale", response_model=schemas.ArticlesOut
-)
-async def page_in(locale: LocaleIn, params: Annotated[schemas.ArticleList, Query()], call: AnyCall) -> Response:
-    """List the articles of the help centre in one language."""
-    return _answer_articles(call, params, ArticleFilter(locale=locale, labels=_read_labels(params.label_names)))
-
-
-@router.get(
-    "/help_center/{locale}/articles/{article_id}",
-    operation_id="desk.articles.show_in_locale",
-    response_model=schemas.ArticleShown,
-)
-async def show_in(locale: LocaleIn, article_id: ArticleKey, call: AnyCall) -> Response:
+async def show_in_locale(locale: serve.Locale, article_id: ArticleKey, call: AnyCall) -> Response:
     """Read one article of the help centre in one language."""
-    row = help_center.get_article(call.world, article_id, call.user, locale)
-    return Json({"article": render("article", row, call.base)})
+    return _ARTICLES.answer(call, help_center.get_article(call.world, article_id, call.user, locale))
 
 
-@router.get(
-    "/help_center/{locale}/sections", operation_id="desk.sections.list_in_locale", response_model=schemas.SectionsOut
-)
-async def sections_in(locale: LocaleIn, params: Annotated[Paged, Query()], call: AnyCall) -> Response:
-    """List the sections of the help centre in one language."""
-    return _answer_sections(call, params, locale, None)
+def _list_articles(choose: Callable[..., ArticleFilter]) -> Endpoint:
+    """Serves a page of articles; `choose` takes the world, the labels, and the language or the ids of the path."""
+
+    async def serve_page(*keys: Any, params: schemas.ArticleList, call: Call) -> Response:
+        chosen = choose(call.world, _read_labels(params.label_names), *keys)
+        sort = read_sort(params, _SORT_COLUMNS, Sort("position"))
+        page = help_center.list_articles(call.world, chosen, call.user, read_paging(params), sort)
+        return _ARTICLES.answer_page(call, page)
+
+    return Endpoint(serve_page, serve.query(schemas.ArticleList, serve.ANYBODY))
 
 
-@router.get(
-    "/help_center/{locale}/sections/{section_id}/articles",
-    operation_id="desk.sections.articles_in_locale",
-    response_model=schemas.ArticlesOut,
-)
-async def section_articles_in(
-    locale: LocaleIn, section_id: SectionKey, params: Annotated[schemas.ArticleList, Query()], call: AnyCall
-) -> Response:
-    """List the articles of one section in one language."""
-    help_sections.need(call.world, section_id)
-    return _answer_articles(call, params, ArticleFilter(locale, section_id, labels=_read_labels(params.label_names)))
+def _all(_: World, labels: Labels, locale: str | None = None) -> ArticleFilter:
+    return ArticleFilter(locale, labels=labels)
 
 
-@router.get(
-    "/help_center/{locale}/categories",
-    operation_id="desk.categories.list_in_locale",
-    response_model=schemas.CategoriesOut,
-)
-async def categories_in(locale: LocaleIn, params: Annotated[Paged, Query()], call: AnyCall) -> Response:
-    """List the categories of the help centre in one language."""
-    return _answer_categories(call, params, locale)
+def _in_section(world: World, labels: Labels, section_id: SectionId) -> ArticleFilter:
+    help_sections.need(world, section_id)
+    return ArticleFilter(section=section_id, labels=labels)
 
 
-def _answer_articles(call: Call, params: Paged, chosen: ArticleFilter) -> Response:
-    sort = read_sort(params, _SORT_COLUMNS, Sort("position"))
-    result = help_center.list_articles(call.world, chosen, call.user, read_paging(params), sort)
-    return answer_rows(call, "article", "articles", result)
+def _in_section_and_locale(world: World, labels: Labels, locale: str, section_id: SectionId) -> ArticleFilter:
+    help_sections.need(world, section_id)
+    return ArticleFilter(locale, section_id, labels=labels)
 
 
-def _answer_sections(call: Call, params: Paged, locale: str | None, category: CategoryId | None) -> Response:
-    result = help_center.list_sections(call.world, read_paging(params), locale, category)
-    return answer_rows(call, "section", "sections", result)
+def _in_category(world: World, labels: Labels, category_id: CategoryId) -> ArticleFilter:
+    help_categories.need(world, category_id)
+    return ArticleFilter(category=category_id, labels=labels)
 
 
-def _answer_categories(call: Call, params: Paged, locale: str | None) -> Response:
-    result = help_center.list_categories(call.world, read_paging(params), locale)
-    return answer_rows(call, "category", "categories", result)
+def _list_by_position(rows: Resource, where: MakeWhere = serve.everything) -> Endpoint:
+    return serve.list_rows(rows, where=where, default=Sort("position"), for_anybody=True)
+
+
+def _in_locale(_: World, locale: str, __: Any) -> Where:
+    return help_center.in_locale(locale)
+
+
+def _sections_of(world: World, category_id: CategoryId, _: Any) -> Where:
+    help_categories.need(world, category_id)
+    return equal(category_id=category_id)
 
 
 def _render_result(row: ArticleRow, call: Call, query: str) -> Shape:
-    shape = render("article", row, call.base)
+    shape = _ARTICLES.render(row, call.base)
     return {**shape, "snippet": help_center.make_snippet(row, query), "result_type": "article"}
 
 
 def _read_labels(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.articles.search", "GET", "/api/v2/help_center/articles/search", "Search", schemas.ArticlesFound,
+              search),
+    Operation("desk.articles.list", "GET", "/api/v2/help_center/articles", "Page", schemas.ArticlesOut,
+              _list_articles(_all), "List the articles of the help centre, in all languages."),
+    Operation("desk.articles.show", "GET", "/api/v2/help_center/articles/{article_id}", "Show", schemas.ArticleShown,
+              show),
+    Operation("desk.sections.list", "GET", "/api/v2/help_center/sections", "Sections", schemas.SectionsOut,
+              _list_by_position(_SECTIONS), "List the sections of the help centre."),
+    Operation("desk.sections.show", "GET", "/api/v2/help_center/sections/{section_id}", "Section", schemas.SectionShown,
+              serve.show(_SECTIONS, for_anybody=True), "Read one section of the help centre."),
+    Operation("desk.sections.articles", "GET", "/api/v2/help_center/sections/{section_id}/articles", "Section Articles",
+              schemas.ArticlesOut, _list_articles(_in_section), "List the articles of one section."),
+    Operation("desk.categories.list", "GET", "/api/v2/help_center/categories", "Categories", schemas.CategoriesOut,
+              _list_by_position(_CATEGORIES), "List the categories of the help centre, one per language."),
+    Operation("desk.categories.show", "GET", "/api/v2/help_center/categories/{category_id}", "Category",
+              schemas.CategoryShown, serve.show(_CATEGORIES, for_anybody=True),
+              "Read one category of the help centre."),
+    Operation("desk.categories.sections", "GET", "/api/v2/help_center/categories/{category_id}/sections",
+              "Category Sections", schemas.SectionsOut, _list_by_position(_SECTIONS, _sections_of),
+              "List the sections of one category."),
+    Operation("desk.categories.articles", "GET", "/api/v2/help_center/categories/{category_id}/articles",
+              "Category Articles", schemas.ArticlesOut, _list_articles(_in_category),
+              "List the articles of one category."),
+    Operation("desk.articles.list_in_locale", "GET", "/api/v2/help_center/{locale}/articles", "Page In",
+              schemas.ArticlesOut, _list_articles(_all), "List the articles of the help centre in one language."),
+    Operation("desk.articles.show_in_locale", "GET", "/api/v2/help_center/{locale}/articles/{article_id}", "Show In",
+              schemas.ArticleShown, show_in_locale),
+    Operation("desk.sections.list_in_locale", "GET", "/api/v2/help_center/{locale}/sections", "Sections In",
+              schemas.SectionsOut, _list_by_position(_SECTIONS, _in_locale),
+              "List the sections of the help centre in one language."),
+    Operation("desk.sections.articles_in_locale", "GET", "/api/v2/help_center/{locale}/sections/{section_id}/articles",
+              "Section Articles In", schemas.ArticlesOut, _list_articles(_in_section_and_locale),
+              "List the articles of one section in one language."),
+    Operation("desk.categories.list_in_locale", "GET", "/api/v2/help_center/{locale}/categories", "Categories In",
+              schemas.CategoriesOut, _list_by_position(_CATEGORIES, _in_locale),
+              "List the categories of the help centre in one language."),
+))
+# fmt: on

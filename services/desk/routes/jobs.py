@@ -9,6 +9,7 @@ from services.desk.errors import RecordInvalid
 from services.desk.operations import deleted_tickets, jobs, merging
 from services.desk.records.payload import Payload
 from services.desk.routes.base import Call, StaffCall, answer_page, noun_router, read_ids, read_paging, read_sort
+from services.desk.routes.endpoints import add_operations
 from services.desk.rows import JobId, TicketId
 from services.desk.rows.tickets import JobEntry, JobStatusRow
 from services.desk.schemas import jobs as schemas
@@ -18,11 +19,11 @@ from services.desk.shapes.rules import render_job
 from services.desk.shapes.tickets import render_deleted_ticket
 from services.desk.tables import job_statuses, tickets
 from services.kernel.answers import Json
+from services.kernel.operations import Operation
 
 router = noun_router("jobs")
 
 
-@router.put("/tickets/update_many", operation_id="desk.tickets.update_many", response_model=schemas.JobShown)
 async def update_many(
     params: Annotated[schemas.ManyIds, Query()], body: schemas.ChangeMany, call: StaffCall
 ) -> Response:
@@ -40,21 +41,18 @@ async def update_many(
     return _answer(call, jobs.update_many(call.world, changes, call.user))
 
 
-@router.post("/tickets/create_many", operation_id="desk.tickets.create_many", response_model=schemas.JobShown)
 async def create_many(body: schemas.CreateMany, call: StaffCall) -> Response:
     """Create up to 100 tickets in a job."""
     entries: list[JobEntry] = [{"given": ticket.dump()} for ticket in body.tickets]
     return _answer(call, jobs.start_job(call.world, "create", entries, call.user))
 
 
-@router.delete("/tickets/destroy_many", operation_id="desk.tickets.destroy_many", response_model=schemas.JobShown)
 async def destroy_many(params: Annotated[TicketMany, Query()], call: StaffCall) -> Response:
     """Delete up to 100 tickets in a job."""
     entries: list[JobEntry] = [{"id": TicketId(key)} for key in read_ids(params.ids)]
     return _answer(call, jobs.start_job(call.world, "delete", entries, call.user))
 
 
-@router.post("/tickets/{ticket_id}/merge", operation_id="desk.tickets.merge", response_model=schemas.JobShown)
 async def merge(ticket_id: TicketKey, body: schemas.MergeIn, call: StaffCall) -> Response:
     """Merge other tickets into this one, in a job: they are closed, their requesters put in copy here."""
     sources = [TicketId(key) for key in dict.fromkeys(body.ids)]
@@ -68,7 +66,6 @@ def _answer(call: Call, job: JobStatusRow) -> Response:
     return Json({"job_status": render_job(call.world, job, call.base)})
 
 
-@router.get("/job_statuses", operation_id="desk.job_statuses.list", response_model=schemas.JobsOut)
 async def page(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """List jobs, the latest first."""
     sort = read_sort(params, {"created_at": "created_at"}, Sort("created_at", descending=True))
@@ -76,22 +73,17 @@ async def page(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     return answer_page(call, "job_statuses", result, [render_job(call.world, row, call.base) for row in result.rows])
 
 
-@router.get("/job_statuses/show_many", operation_id="desk.job_statuses.show_many", response_model=schemas.JobsOut)
 async def show_many(params: Annotated[TicketMany, Query()], call: StaffCall) -> Response:
     """Read up to 100 jobs by their ids."""
     rows = job_statuses.by_ids(call.world, [JobId(part.strip()) for part in params.ids.split(",")][:100])
     return Json({"job_statuses": [render_job(call.world, row, call.base) for row in rows]})
 
 
-@router.get("/job_statuses/{job_id}", operation_id="desk.job_statuses.show", response_model=schemas.JobShown)
 async def show(job_id: JobId, call: StaffCall) -> Response:
     """How a job stands; `results` tells of each entry when it is completed."""
     return _answer(call, job_statuses.need(call.world, job_id))
 
 
-@router.get(
-    "/deleted_tickets", operation_id="desk.deleted_tickets.list", summary="Deleted", response_model=schemas.DeletedOut
-)
 async def list_deleted(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """List deleted tickets, with who deleted them and when."""
     columns = {"id": "id", "deleted_at": "deleted_at", "subject": "subject_folded"}
@@ -99,8 +91,28 @@ async def list_deleted(params: Annotated[Paged, Query()], call: StaffCall) -> Re
     return answer_page(call, "deleted_tickets", result, [render_deleted_ticket(call.world, row) for row in result.rows])
 
 
-@router.put("/deleted_tickets/{ticket_id}/restore", operation_id="desk.deleted_tickets.restore", response_model=Empty)
 async def restore(ticket_id: TicketKey, call: StaffCall) -> Response:
     """Bring a deleted ticket back."""
     deleted_tickets.restore_ticket(call.world, ticket_id, call.user)
     return Json({})
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.tickets.update_many", "PUT", "/api/v2/tickets/update_many", "Update Many", schemas.JobShown,
+              update_many),
+    Operation("desk.tickets.create_many", "POST", "/api/v2/tickets/create_many", "Create Many", schemas.JobShown,
+              create_many),
+    Operation("desk.tickets.destroy_many", "DELETE", "/api/v2/tickets/destroy_many", "Destroy Many", schemas.JobShown,
+              destroy_many),
+    Operation("desk.tickets.merge", "POST", "/api/v2/tickets/{ticket_id}/merge", "Merge", schemas.JobShown, merge),
+    Operation("desk.job_statuses.list", "GET", "/api/v2/job_statuses", "Page", schemas.JobsOut, page),
+    Operation("desk.job_statuses.show_many", "GET", "/api/v2/job_statuses/show_many", "Show Many", schemas.JobsOut,
+              show_many),
+    Operation("desk.job_statuses.show", "GET", "/api/v2/job_statuses/{job_id}", "Show", schemas.JobShown, show),
+    Operation("desk.deleted_tickets.list", "GET", "/api/v2/deleted_tickets", "Deleted", schemas.DeletedOut,
+              list_deleted),
+    Operation("desk.deleted_tickets.restore", "PUT", "/api/v2/deleted_tickets/{ticket_id}/restore", "Restore", Empty,
+              restore),
+))
+# fmt: on

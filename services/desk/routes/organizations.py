@@ -1,230 +1,129 @@
 """Organizations and groups, and who belongs to them."""
 
-from typing import Annotated
-
-from fastapi import Query, Response
+from typing import Any
 
 from services.desk.errors import InvalidParameter
 from services.desk.operations import organizations as operations
-from services.desk.operations.tickets import SORT_COLUMNS, list_tickets
-from services.desk.routes.base import (
-    Call,
-    StaffCall,
-    answer_count,
-    answer_list,
-    answer_rows,
-    answer_tickets,
-    name_starts_with,
-    noun_router,
-    read_ids,
-    read_paging,
-    read_sort,
-)
-from services.desk.rows import OrganizationId
-from services.desk.rows.people import OrganizationRow
+from services.desk.routes import endpoints as serve
+from services.desk.routes.base import name_starts_with, noun_router
+from services.desk.routes.endpoints import BY_NAME, add_operations, resource
+from services.desk.rows import GroupId, OrganizationId
 from services.desk.schemas import people as schemas
-from services.desk.schemas.base import GroupKey, OrganizationKey, Paged
+from services.desk.schemas.base import Paged
 from services.desk.schemas.tickets import Counted, TicketsOut
-from services.desk.shapes.base import render, render_all
 from services.desk.tables import group_memberships, groups, organization_memberships, organizations, users
-from services.kernel.answers import Json
-from services.kernel.documents import Where, among, equal
+from services.kernel.documents import Where, equal
+from services.kernel.operations import Operation
+from services.kernel.world import World
 
-router = noun_router("organizations")
-_SORT_COLUMNS = {"id": "id", "name": "name_folded", "created_at": "created_at", "updated_at": "updated_at"}
+_ORGANIZATIONS, _GROUPS, _USERS = resource(organizations), resource(groups), resource(users)
+_MEMBERSHIPS, _GROUP_MEMBERSHIPS = resource(organization_memberships), resource(group_memberships)
 _ACTIVE = Where("active = 1")
 _MEMBERS = "id IN (SELECT user_id FROM organization_memberships WHERE organization_id = :member_of)"
 _AGENTS = "id IN (SELECT user_id FROM group_memberships WHERE group_id = :member_of)"
 
 
-@router.get("/organizations", operation_id="desk.organizations.list", response_model=schemas.OrganizationsOut)
-async def page(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
-    """List the customers' organizations."""
-    result = organizations.page(call.world, read_paging(params), sort=read_sort(params, _SORT_COLUMNS))
-    return answer_rows(call, "organization", "organizations", result)
-
-
-@router.get("/organizations/count", operation_id="desk.organizations.count", response_model=Counted)
-async def count(call: StaffCall) -> Response:
-    """Count all organizations."""
-    return answer_count(call.world, organizations.count_rows(call.world))
-
-
-@router.get(
-    "/organizations/show_many", operation_id="desk.organizations.show_many", response_model=schemas.OrganizationsOut
-)
-async def show_many(params: Annotated[schemas.ManyById, Query()], call: StaffCall) -> Response:
-    """Read up to 100 organizations by `ids` or `external_ids`."""
-    if params.ids is not None:
-        rows = organizations.by_ids(call.world, [OrganizationId(key) for key in read_ids(params.ids)])
-    elif params.external_ids is not None:
-        wanted = [part.strip() for part in params.external_ids.split(",")][:100]
-        rows = organizations.find(call.world, among("external_id", wanted))
-    else:
-        raise InvalidParameter("ids", "Give ids or external_ids")
-    return answer_list("organizations", render_all("organization", rows, call.base))
-
-
-@router.get("/organizations/search", operation_id="desk.organizations.search", response_model=schemas.OrganizationsOut)
-async def search(params: Annotated[schemas.OrganizationSearch, Query()], call: StaffCall) -> Response:
-    """Find organizations by exact external_id or exact name."""
+def _matches(_: World, params: schemas.OrganizationSearch) -> Where:
     if params.external_id is not None:
         # One of the vendor's clients writes its page size behind the id.
-        where = equal(external_id=params.external_id.partition("?")[0])
-    elif params.name is not None:
-        where = equal(name_folded=params.name.casefold())
-    else:
-        raise InvalidParameter("external_id", "Give an external_id or a name")
-    result = organizations.page(call.world, read_paging(params), where, read_sort(params, _SORT_COLUMNS))
-    return answer_rows(call, "organization", "organizations", result)
+        return equal(external_id=params.external_id.partition("?")[0])
+    if params.name is not None:
+        return equal(name_folded=params.name.casefold())
+    raise InvalidParameter("external_id", "Give an external_id or a name")
 
 
-@router.get(
-    "/organizations/autocomplete",
-    operation_id="desk.organizations.autocomplete",
-    response_model=schemas.OrganizationsOut,
-)
-async def autocomplete(params: Annotated[schemas.ByName, Query()], call: StaffCall) -> Response:
-    """List organizations whose name begins so."""
-    result = organizations.page(
-        call.world, read_paging(params), name_starts_with(organizations, params.name), read_sort(params, _SORT_COLUMNS)
-    )
-    return answer_rows(call, "organization", "organizations", result)
+def _name_starts_with(_: World, params: schemas.ByName) -> Where:
+    return name_starts_with(organizations, params.name)
 
 
-@router.get(
-    "/organizations/{organization_id}", operation_id="desk.organizations.show", response_model=schemas.OrganizationShown
-)
-async def show(organization_id: OrganizationKey, call: StaffCall) -> Response:
-    """Read one organization."""
-    return _answer(call, organizations.need(call.world, organization_id))
+def _of_organization(world: World, key: OrganizationId, _: Any) -> Where:
+    organizations.need(world, key)
+    return equal(organization_id=key)
 
 
-@router.post(
-    "/organizations",
-    operation_id="desk.organizations.create",
-    response_model=schemas.OrganizationShown,
-    status_code=201,
-)
-async def create(body: schemas.OrganizationPut, call: StaffCall) -> Response:
-    """Create an organization; its name must not be taken."""
-    return _answer(call, operations.create_organization(call.world, body.organization.dump()), 201)
+def _in_organization(world: World, key: OrganizationId, _: Any) -> Where:
+    organizations.need(world, key)
+    return Where(_MEMBERS, {"member_of": key}) & _ACTIVE
 
 
-@router.post(
-    "/organizations/create_or_update",
-    operation_id="desk.organizations.create_or_update",
-    response_model=schemas.OrganizationShown,
-    responses={201: {"model": schemas.OrganizationShown, "description": "A new organization"}},
-)
-async def create_or_update(body: schemas.OrganizationPut, call: StaffCall) -> Response:
-    """Create an organization, or change the one with the same id, external_id or name."""
-    row, created = operations.create_or_update(call.world, body.organization.dump())
-    return _answer(call, row, 201 if created else 200)
+def _in_group(world: World, key: GroupId, _: Any) -> Where:
+    groups.need(world, key)
+    return Where(_AGENTS, {"member_of": key}) & _ACTIVE
 
 
-@router.put(
-    "/organizations/{organization_id}",
-    operation_id="desk.organizations.update",
-    response_model=schemas.OrganizationShown,
-)
-async def update(organization_id: OrganizationKey, body: schemas.OrganizationPut, call: StaffCall) -> Response:
-    """Change an organization; what is left out stays."""
-    return _answer(call, operations.update_organization(call.world, organization_id, body.organization.dump()))
+def _not_deleted(*_: Any) -> Where:
+    return equal(deleted=0)
 
 
-@router.delete("/organizations/{organization_id}", operation_id="desk.organizations.delete", status_code=204)
-async def delete(organization_id: OrganizationKey, call: StaffCall) -> Response:
-    """Delete an organization; its users and tickets stay, without it."""
-    operations.delete_organization(call.world, organization_id)
-    return Response(status_code=204)
+def _of_user_and_organization(_: World, params: schemas.MembershipList) -> Where:
+    return _equal_where_set(user_id=params.user_id, organization_id=params.organization_id)
 
 
-@router.get(
-    "/organizations/{organization_id}/tickets", operation_id="desk.organizations.tickets", response_model=TicketsOut
-)
-async def tickets_of(organization_id: OrganizationKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
-    """List the tickets of an organization."""
-    organizations.need(call.world, organization_id)
-    result = list_tickets(
-        call.world, read_paging(params), read_sort(params, SORT_COLUMNS), equal(organization_id=organization_id)
-    )
-    return answer_tickets(call, params, result)
-
-
-@router.get(
-    "/organizations/{organization_id}/users", operation_id="desk.organizations.users", response_model=schemas.UsersOut
-)
-async def users_of(organization_id: OrganizationKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
-    """List the users who belong to an organization."""
-    organizations.need(call.world, organization_id)
-    where = Where(_MEMBERS, {"member_of": organization_id}) & _ACTIVE
-    result = users.page(call.world, read_paging(params), where, read_sort(params, _SORT_COLUMNS))
-    return answer_rows(call, "user", "users", result)
-
-
-@router.get(
-    "/organizations/{organization_id}/organization_memberships",
-    operation_id="desk.organizations.organization_memberships",
-    response_model=schemas.OrganizationMembershipsOut,
-)
-async def members_of(organization_id: OrganizationKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
-    """List who belongs to an organization."""
-    organizations.need(call.world, organization_id)
-    result = organization_memberships.page(call.world, read_paging(params), equal(organization_id=organization_id))
-    return answer_rows(call, "organization_membership", "organization_memberships", result)
-
-
-@router.get(
-    "/organization_memberships",
-    operation_id="desk.organization_memberships.list",
-    response_model=schemas.OrganizationMembershipsOut,
-)
-async def memberships(params: Annotated[schemas.MembershipList, Query()], call: StaffCall) -> Response:
-    """List who belongs to which organization, of one user or organization or of all."""
-    where = _equal_where_set(user_id=params.user_id, organization_id=params.organization_id)
-    result = organization_memberships.page(call.world, read_paging(params), where)
-    return answer_rows(call, "organization_membership", "organization_memberships", result)
-
-
-@router.get("/groups", operation_id="desk.groups.list", response_model=schemas.GroupsOut)
-async def all_groups(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
-    """List the groups of agents."""
-    result = groups.page(call.world, read_paging(params), equal(deleted=0), read_sort(params, _SORT_COLUMNS))
-    return answer_rows(call, "group", "groups", result)
-
-
-@router.get("/groups/{group_id}", operation_id="desk.groups.show", response_model=schemas.GroupShown)
-async def group(group_id: GroupKey, call: StaffCall) -> Response:
-    """Read one group."""
-    return Json({"group": render("group", groups.need(call.world, group_id), call.base)})
-
-
-@router.get("/groups/{group_id}/users", operation_id="desk.groups.users", response_model=schemas.UsersOut)
-async def agents_of(group_id: GroupKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
-    """List the agents of a group."""
-    groups.need(call.world, group_id)
-    where = Where(_AGENTS, {"member_of": group_id}) & _ACTIVE
-    result = users.page(call.world, read_paging(params), where, read_sort(params, _SORT_COLUMNS))
-    return answer_rows(call, "user", "users", result)
-
-
-@router.get(
-    "/group_memberships",
-    operation_id="desk.group_memberships.list",
-    summary="Works In",
-    response_model=schemas.GroupMembershipsOut,
-)
-async def list_group_memberships(params: Annotated[schemas.MembershipList, Query()], call: StaffCall) -> Response:
-    """List which agent works in which group, of one user or group or of all."""
-    where = _equal_where_set(user_id=params.user_id, group_id=params.group_id)
-    result = group_memberships.page(call.world, read_paging(params), where)
-    return answer_rows(call, "group_membership", "group_memberships", result)
+def _of_user_and_group(_: World, params: schemas.MembershipList) -> Where:
+    return _equal_where_set(user_id=params.user_id, group_id=params.group_id)
 
 
 def _equal_where_set(**wanted: int | None) -> Where:
     return equal(**{name: value for name, value in wanted.items() if value is not None})
 
 
-def _answer(call: Call, row: OrganizationRow, status: int = 200) -> Response:
-    return Json({"organization": render("organization", row, call.base)}, status)
+router = noun_router("organizations")
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.organizations.list", "GET", "/api/v2/organizations", "Page", schemas.OrganizationsOut,
+              serve.list_rows(_ORGANIZATIONS, sorts=BY_NAME), "List the customers' organizations."),
+    Operation("desk.organizations.count", "GET", "/api/v2/organizations/count", "Count", Counted,
+              serve.count(_ORGANIZATIONS), "Count all organizations."),
+    Operation("desk.organizations.show_many", "GET", "/api/v2/organizations/show_many", "Show Many",
+              schemas.OrganizationsOut, serve.show_many(_ORGANIZATIONS),
+              "Read up to 100 organizations by `ids` or `external_ids`."),
+    Operation("desk.organizations.search", "GET", "/api/v2/organizations/search", "Search", schemas.OrganizationsOut,
+              serve.list_rows(_ORGANIZATIONS, schemas.OrganizationSearch, _matches, BY_NAME),
+              "Find organizations by exact external_id or exact name."),
+    Operation("desk.organizations.autocomplete", "GET", "/api/v2/organizations/autocomplete", "Autocomplete",
+              schemas.OrganizationsOut, serve.list_rows(_ORGANIZATIONS, schemas.ByName, _name_starts_with, BY_NAME),
+              "List organizations whose name begins so."),
+    Operation("desk.organizations.show", "GET", "/api/v2/organizations/{organization_id}", "Show",
+              schemas.OrganizationShown, serve.show(_ORGANIZATIONS), "Read one organization."),
+    Operation("desk.organizations.create", "POST", "/api/v2/organizations", "Create", schemas.OrganizationShown,
+              serve.write(_ORGANIZATIONS, schemas.OrganizationPut, operations.create_organization, 201),
+              "Create an organization; its name must not be taken.", status=201),
+    Operation("desk.organizations.create_or_update", "POST", "/api/v2/organizations/create_or_update",
+              "Create Or Update", schemas.OrganizationShown,
+              serve.create_or_update(_ORGANIZATIONS, schemas.OrganizationPut, operations.create_or_update),
+              "Create an organization, or change the one with the same id, external_id or name.",
+              responses={201: {"model": schemas.OrganizationShown, "description": "A new organization"}}),
+    Operation("desk.organizations.update", "PUT", "/api/v2/organizations/{organization_id}", "Update",
+              schemas.OrganizationShown,
+              serve.write(_ORGANIZATIONS, schemas.OrganizationPut, operations.update_organization),
+              "Change an organization; what is left out stays."),
+    Operation("desk.organizations.delete", "DELETE", "/api/v2/organizations/{organization_id}", "Delete", None,
+              serve.delete(operations.delete_organization),
+              "Delete an organization; its users and tickets stay, without it.", status=204),
+    Operation("desk.organizations.tickets", "GET", "/api/v2/organizations/{organization_id}/tickets", "Tickets Of",
+              TicketsOut, serve.list_tickets(_of_organization), "List the tickets of an organization."),
+    Operation("desk.organizations.users", "GET", "/api/v2/organizations/{organization_id}/users", "Users Of",
+              schemas.UsersOut, serve.list_rows(_USERS, Paged, _in_organization, BY_NAME),
+              "List the users who belong to an organization."),
+    Operation("desk.organizations.organization_memberships", "GET",
+              "/api/v2/organizations/{organization_id}/organization_memberships", "Members Of",
+              schemas.OrganizationMembershipsOut, serve.list_rows(_MEMBERSHIPS, Paged, _of_organization),
+              "List who belongs to an organization."),
+    Operation("desk.organization_memberships.list", "GET", "/api/v2/organization_memberships", "Memberships",
+              schemas.OrganizationMembershipsOut,
+              serve.list_rows(_MEMBERSHIPS, schemas.MembershipList, _of_user_and_organization),
+              "List who belongs to which organization, of one user or organization or of all."),
+    Operation("desk.groups.list", "GET", "/api/v2/groups", "All Groups", schemas.GroupsOut,
+              serve.list_rows(_GROUPS, Paged, _not_deleted, BY_NAME), "List the groups of agents."),
+    Operation("desk.groups.show", "GET", "/api/v2/groups/{group_id}", "Group", schemas.GroupShown, serve.show(_GROUPS),
+              "Read one group."),
+    Operation("desk.groups.users", "GET", "/api/v2/groups/{group_id}/users", "Agents Of", schemas.UsersOut,
+              serve.list_rows(_USERS, Paged, _in_group, BY_NAME), "List the agents of a group."),
+    Operation("desk.group_memberships.list", "GET", "/api/v2/group_memberships", "Works In",
+              schemas.GroupMembershipsOut,
+              serve.list_rows(_GROUP_MEMBERSHIPS, schemas.MembershipList, _of_user_and_group),
+              "List which agent works in which group, of one user or group or of all."),
+))
+# fmt: on

@@ -11,6 +11,7 @@ from services.desk.operations import requests
 from services.desk.operations.comments import list_comments
 from services.desk.operations.tickets import SORT_COLUMNS
 from services.desk.routes.base import AnyCall, Call, answer_page, noun_router, read_paging, read_single_page, read_sort
+from services.desk.routes.endpoints import add_operations
 from services.desk.rows.tickets import TicketRow
 from services.desk.schemas import requests as schemas
 from services.desk.schemas.base import Paged, TicketKey
@@ -18,11 +19,11 @@ from services.desk.shapes.threads import render_comments
 from services.desk.shapes.tickets import render_people, render_request
 from services.kernel.answers import Json
 from services.kernel.documents import EVERYTHING, among
+from services.kernel.operations import Operation
 
 router = noun_router("requests")
 
 
-@router.get("/requests", operation_id="desk.requests.list", response_model=schemas.RequestsOut)
 async def page(params: Annotated[schemas.RequestList, Query()], call: AnyCall) -> Response:
     """List your own requests for help; `status` narrows them."""
     wanted = {part.strip() for part in (params.status or "").split(",")}
@@ -32,7 +33,6 @@ async def page(params: Annotated[schemas.RequestList, Query()], call: AnyCall) -
     return answer_page(call, "requests", result, [render_request(row, call.user, call.base) for row in result.rows])
 
 
-@router.get("/requests/search", operation_id="desk.requests.search", response_model=schemas.RequestsOut)
 async def find(params: Annotated[schemas.RequestSearch, Query()], call: AnyCall) -> Response:
     """Search your own requests."""
     paging = read_single_page(params)
@@ -43,30 +43,21 @@ async def find(params: Annotated[schemas.RequestSearch, Query()], call: AnyCall)
     return answer_page(call, "requests", result, [render_request(row, call.user, call.base) for row in rows])
 
 
-@router.get("/requests/{request_id}", operation_id="desk.requests.show", response_model=schemas.RequestShown)
 async def show(request_id: TicketKey, call: AnyCall) -> Response:
     """Read one of your requests."""
     return _answer(call, requests.get_request(call.world, request_id, call.user))
 
 
-@router.post("/requests", operation_id="desk.requests.create", response_model=schemas.RequestShown, status_code=201)
 async def create(body: schemas.RequestCreate, call: AnyCall) -> Response:
     """Ask for help in your own name: a new ticket with you as its requester."""
     return _answer(call, requests.create_request(call.world, body.request.dump(), call.user).after, 201)
 
 
-@router.put("/requests/{request_id}", operation_id="desk.requests.update", response_model=schemas.RequestShown)
 async def update(request_id: TicketKey, body: schemas.RequestPut, call: AnyCall) -> Response:
     """Add a comment to your request, or mark it as solved; a comment reopens what waits or is solved."""
     return _answer(call, requests.update_request(call.world, request_id, body.request.dump(), call.user))
 
 
-@router.get(
-    "/requests/{request_id}/comments",
-    operation_id="desk.requests.comments",
-    summary="Said",
-    response_model=schemas.RequestCommentsOut,
-)
 async def comments(request_id: TicketKey, params: Annotated[Paged, Query()], call: AnyCall) -> Response:
     """List what was said on your request, oldest first; internal notes are not shown."""
     requests.get_request(call.world, request_id, call.user)
@@ -81,3 +72,16 @@ async def comments(request_id: TicketKey, params: Annotated[Paged, Query()], cal
 
 def _answer(call: Call, row: TicketRow, status: int = 200) -> Response:
     return Json({"request": render_request(row, call.user, call.base)}, status)
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.requests.list", "GET", "/api/v2/requests", "Page", schemas.RequestsOut, page),
+    Operation("desk.requests.search", "GET", "/api/v2/requests/search", "Find", schemas.RequestsOut, find),
+    Operation("desk.requests.show", "GET", "/api/v2/requests/{request_id}", "Show", schemas.RequestShown, show),
+    Operation("desk.requests.create", "POST", "/api/v2/requests", "Create", schemas.RequestShown, create, status=201),
+    Operation("desk.requests.update", "PUT", "/api/v2/requests/{request_id}", "Update", schemas.RequestShown, update),
+    Operation("desk.requests.comments", "GET", "/api/v2/requests/{request_id}/comments", "Said",
+              schemas.RequestCommentsOut, comments),
+))
+# fmt: on

@@ -6,15 +6,16 @@ from fastapi import Query, Response
 
 from services.desk.language.search import Hit, Search, count_results, export_results, run_search
 from services.desk.routes.base import Call, StaffCall, noun_router, read_include
+from services.desk.routes.endpoints import add_operations
 from services.desk.schemas import search as schemas
 from services.desk.shapes.base import Shape, render
 from services.desk.shapes.tickets import render_related, render_ticket
 from services.kernel.answers import Json
+from services.kernel.operations import Operation
 
 router = noun_router("search")
 
 
-@router.get("/search", operation_id="desk.search", response_model=schemas.SearchOut)
 async def search(params: Annotated[schemas.SearchPage, Query()], call: StaffCall) -> Response:
     """Search the desk by words and conditions; 100 a page, the first 1,000 results only, `count` tells them all."""
     sort_by = None if params.sort_by == "relevance" else params.sort_by
@@ -34,13 +35,11 @@ async def search(params: Annotated[schemas.SearchPage, Query()], call: StaffCall
     return Json(shape)
 
 
-@router.get("/search/count", operation_id="desk.search.count", response_model=schemas.SearchCount)
 async def count(params: Annotated[schemas.SearchQuery, Query()], call: StaffCall) -> Response:
     """Count what a search would find."""
     return Json({"count": count_results(call.world, Search(params.query, call.user["id"], params.kind))})
 
 
-@router.get("/search/export", operation_id="desk.search.export", response_model=schemas.SearchOut)
 async def export(params: Annotated[schemas.SearchExport, Query()], call: StaffCall) -> Response:
     """Read all results of a search on one kind of thing, however many, page after page by cursor; set filter[type]."""
     wanted = Search(params.query, call.user["id"], params.kind)
@@ -67,3 +66,12 @@ def _render_hit(hit: Hit, call: Call) -> Shape:
 def _render_related(hits: list[Hit], include: frozenset[str], call: Call) -> Shape:
     rows = [hit.row for hit in hits if hit.kind == "ticket"]
     return render_related(call.world, rows, include, call.base) if include else {}
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.search", "GET", "/api/v2/search", "Search", schemas.SearchOut, search),
+    Operation("desk.search.count", "GET", "/api/v2/search/count", "Count", schemas.SearchCount, count),
+    Operation("desk.search.export", "GET", "/api/v2/search/export", "Export", schemas.SearchOut, export),
+))
+# fmt: on

@@ -9,6 +9,7 @@ from services.desk.errors import RecordNotFound
 from services.desk.operations import comments
 from services.desk.operations.tickets import get_ticket
 from services.desk.routes.base import StaffCall, answer_page, noun_router, read_include, read_paging, read_sort
+from services.desk.routes.endpoints import add_operations
 from services.desk.schemas import tickets as schemas
 from services.desk.schemas.base import AuditKey, EventKey, Paged, TicketKey
 from services.desk.shapes.threads import render_audits, render_comment, render_comments
@@ -16,12 +17,12 @@ from services.desk.shapes.tickets import render_people
 from services.desk.tables import audits
 from services.kernel.answers import Json
 from services.kernel.documents import equal
+from services.kernel.operations import Operation
 
 router = noun_router("comments")
 _BY_TIME = {"created_at": "created_at", "id": "id"}
 
 
-@router.get("/tickets/{ticket_id}/comments", operation_id="desk.comments.list", response_model=schemas.CommentsOut)
 async def page(ticket_id: TicketKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """List what was said on a ticket, oldest first; public is false for internal notes. `sort=-created_at` turns it."""
     get_ticket(call.world, ticket_id)
@@ -34,29 +35,18 @@ async def page(ticket_id: TicketKey, params: Annotated[Paged, Query()], call: St
     return answer_page(call, "comments", result, render_comments(call.world, result.rows, call.base), **related)
 
 
-@router.put(
-    "/tickets/{ticket_id}/comments/{comment_id}/redact",
-    operation_id="desk.comments.redact",
-    response_model=schemas.CommentShown,
-)
 async def redact(ticket_id: TicketKey, comment_id: EventKey, body: schemas.RedactIn, call: StaffCall) -> Response:
     """Black out words in a comment for good, such as a card number; this cannot be undone."""
     row = comments.redact(call.world, ticket_id, comment_id, body.text)
     return Json({"comment": render_comment(call.world, row, call.base)})
 
 
-@router.put(
-    "/tickets/{ticket_id}/comments/{comment_id}/make_private",
-    operation_id="desk.comments.make_private",
-    response_model=schemas.Empty,
-)
 async def make_private(ticket_id: TicketKey, comment_id: EventKey, call: StaffCall) -> Response:
     """Turn a public comment into an internal note; the requester no longer sees it. It cannot be made public again."""
     comments.make_private(call.world, ticket_id, comment_id)
     return Json({})
 
 
-@router.get("/tickets/{ticket_id}/audits", operation_id="desk.audits.list", response_model=schemas.AuditsOut)
 async def audits_of(ticket_id: TicketKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """List a ticket's audits, oldest first: every change with author, field, value and previous value."""
     get_ticket(call.world, ticket_id)
@@ -65,9 +55,6 @@ async def audits_of(ticket_id: TicketKey, params: Annotated[Paged, Query()], cal
     return answer_page(call, "audits", result, render_audits(call.world, result.rows, call.base))
 
 
-@router.get(
-    "/tickets/{ticket_id}/audits/{audit_id}", operation_id="desk.audits.show", response_model=schemas.AuditShown
-)
 async def audit(ticket_id: TicketKey, audit_id: AuditKey, call: StaffCall) -> Response:
     """Read one audit of a ticket."""
     get_ticket(call.world, ticket_id)
@@ -77,7 +64,6 @@ async def audit(ticket_id: TicketKey, audit_id: AuditKey, call: StaffCall) -> Re
     return Json({"audit": render_audits(call.world, [row], call.base)[0]})
 
 
-@router.get("/ticket_audits", operation_id="desk.ticket_audits.list", response_model=schemas.AuditsOut)
 async def all_audits(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """List the audits of all tickets, oldest first; follow after_url for more."""
     result = audits.page(call.world, read_paging(params), sort=read_sort(params, _BY_TIME))
@@ -89,3 +75,19 @@ async def all_audits(params: Annotated[Paged, Query()], call: StaffCall) -> Resp
         "before_cursor": before,
     }
     return answer_page(call, "audits", result, render_audits(call.world, result.rows, call.base), **related)
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.comments.list", "GET", "/api/v2/tickets/{ticket_id}/comments", "Page", schemas.CommentsOut, page),
+    Operation("desk.comments.redact", "PUT", "/api/v2/tickets/{ticket_id}/comments/{comment_id}/redact", "Redact",
+              schemas.CommentShown, redact),
+    Operation("desk.comments.make_private", "PUT", "/api/v2/tickets/{ticket_id}/comments/{comment_id}/make_private",
+              "Make Private", schemas.Empty, make_private),
+    Operation("desk.audits.list", "GET", "/api/v2/tickets/{ticket_id}/audits", "Audits Of", schemas.AuditsOut,
+              audits_of),
+    Operation("desk.audits.show", "GET", "/api/v2/tickets/{ticket_id}/audits/{audit_id}", "Audit", schemas.AuditShown,
+              audit),
+    Operation("desk.ticket_audits.list", "GET", "/api/v2/ticket_audits", "All Audits", schemas.AuditsOut, all_audits),
+))
+# fmt: on

@@ -36,7 +36,7 @@ _BODY: dict[str, Any] = {
 
 
 @router.post(
-    "/uploads",
+    "/api/v2/uploads",
     operation_id="desk.uploads.create",
     response_model=schemas.UploadShown,
     status_code=201,
@@ -73,7 +73,7 @@ async def _read_file(request: Request) -> tuple[str, bytes]:
     return "text/plain", part.encode()
 
 
-@router.delete("/uploads/{token}", operation_id="desk.uploads.delete", status_code=204)
+@router.delete("/api/v2/uploads/{token}", operation_id="desk.uploads.delete", status_code=204)
 async def delete(token: UploadToken, call: AnyCall) -> Response:
     """Discard an upload that no comment has taken yet."""
     discard_upload(call.world, token)
@@ -81,7 +81,7 @@ async def delete(token: UploadToken, call: AnyCall) -> Response:
 
 
 @router.get(
-    "/attachments/{attachment_id}", operation_id="desk.attachments.show", response_model=schemas.AttachmentShown
+    "/api/v2/attachments/{attachment_id}", operation_id="desk.attachments.show", response_model=schemas.AttachmentShown
 )
 async def show(attachment_id: AttachmentKey, call: AnyCall) -> Response:
     """Read what is known of an attachment; its content is at content_url."""
@@ -89,7 +89,7 @@ async def show(attachment_id: AttachmentKey, call: AnyCall) -> Response:
 
 
 @router.get(
-    "/attachments/{attachment_id}/content",
+    "/api/v2/attachments/{attachment_id}/content",
     operation_id="desk.attachments.content",
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
     response_class=Response,

@@ -7,6 +7,7 @@ from fastapi import Query, Response
 from services.desk.documents import Numbered
 from services.desk.operations import views as operations
 from services.desk.operations.rule_crud import BY_POSITION, VIEWS, read_view
+from services.desk.routes import endpoints as serve
 from services.desk.routes.base import (
     Call,
     StaffCall,
@@ -20,7 +21,7 @@ from services.desk.routes.base import (
     read_paging,
     read_sort,
 )
-from services.desk.routes.crud import Resource, add_operations
+from services.desk.routes.endpoints import Resource, add_operations
 from services.desk.rows import ViewId
 from services.desk.rows.rules import ViewRow
 from services.desk.schemas import rules as schemas
@@ -31,39 +32,26 @@ from services.desk.shapes.rules import render_view, render_view_count, render_vi
 from services.desk.shapes.tickets import render_tickets
 from services.desk.tables import views
 from services.kernel.answers import Json
+from services.kernel.operations import Operation
 
 router = noun_router("views")
 MOST_COMPACT = 32
 MOST_COUNTED = 20
-_VIEW = Resource("view", "views", VIEWS, schemas.ViewBody, schemas.ViewShown, schemas.ViewsOut, render_view)
-add_operations(
-    router,
-    _VIEW,
-    {
-        "list": ("GET /views", 'List the views of the desk: saved lists of tickets such as "Unassigned tickets".'),
-        "active": ("GET /views/active", "List the views that are in use."),
-    },
-)
+_VIEWS = Resource(views, "views", render_view)
 
 
-@router.get("/views/compact", operation_id="desk.views.compact", response_model=schemas.ViewsOut)
 async def compact(call: StaffCall) -> Response:
     """List the first 32 views in use, on one page."""
     page = VIEWS.page(call.world, Numbered(1, MOST_COMPACT), BY_POSITION, active=True)
     return answer_list("views", [render_view(row, call.base) for row in page.rows])
 
 
-add_operations(router, _VIEW, {"search": ("GET /views/search", "Find views by part of their title.")})
-
-
-@router.get("/views/count_many", operation_id="desk.views.count_many", response_model=schemas.ViewCountsOut)
 async def count_many(params: Annotated[TicketMany, Query()], call: StaffCall) -> Response:
     """Count the tickets of up to 20 views at once."""
     rows = views.by_ids(call.world, [ViewId(key) for key in read_ids(params.ids, most=MOST_COUNTED)])
     return Json({"view_counts": [_count(call, row) for row in rows]})
 
 
-@router.post("/views/preview", operation_id="desk.views.preview", response_model=schemas.ViewRowsOut)
 async def preview(body: schemas.ViewBody, call: StaffCall) -> Response:
     """Look at the tickets of a view that does not exist: give its conditions and columns, nothing is saved."""
     view = read_view(body.view.dump())
@@ -71,7 +59,6 @@ async def preview(body: schemas.ViewBody, call: StaffCall) -> Response:
     return Json({**render_view_rows(view, page, call.base), **page_links(call, page)})
 
 
-@router.post("/views/preview/count", operation_id="desk.views.preview_count", response_model=schemas.ViewCountShown)
 async def preview_count(body: schemas.ViewBody, call: StaffCall) -> Response:
     """Count the tickets of a view that does not exist."""
     value = operations.count_tickets(call.world, read_view(body.view.dump()), call.user)
@@ -79,22 +66,6 @@ async def preview_count(body: schemas.ViewBody, call: StaffCall) -> Response:
     return Json({"view_count": count})
 
 
-add_operations(
-    router,
-    _VIEW,
-    {
-        "show": ("GET /views/{view_id}", "Read one view: its conditions, columns and order."),
-        "create": (
-            "POST /views",
-            "Make a view from conditions; one of `all` must be on status, type, group_id, assignee_id or requester_id.",
-        ),
-        "update": ("PUT /views/{view_id}", "Change a view; conditions and output are replaced as a whole."),
-        "delete": ("DELETE /views/{view_id}", "Delete a view; its tickets stay."),
-    },
-)
-
-
-@router.get("/views/{view_id}/tickets", operation_id="desk.views.tickets", summary="Tickets", response_model=TicketsOut)
 async def list_tickets(view_id: ViewKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """List the tickets that are in a view right now, whole, in the view's order."""
     view = operations.get_usable(call.world, view_id)["body"]
@@ -104,7 +75,6 @@ async def list_tickets(view_id: ViewKey, params: Annotated[Paged, Query()], call
     return answer_page(call, "tickets", page, shapes, **related)
 
 
-@router.get("/views/{view_id}/execute", operation_id="desk.views.execute", response_model=schemas.ViewRowsOut)
 async def execute(view_id: ViewKey, params: Annotated[Paged, Query()], call: StaffCall) -> Response:
     """Carry out a view: one row per ticket with the view's columns, grouped and sorted as the view says."""
     view = operations.get_usable(call.world, view_id)["body"]
@@ -113,7 +83,6 @@ async def execute(view_id: ViewKey, params: Annotated[Paged, Query()], call: Sta
     return Json({**shape, "view": {"id": view_id, "url": f"{call.base}/api/v2/views/{view_id}.json"}})
 
 
-@router.get("/views/{view_id}/count", operation_id="desk.views.count", response_model=schemas.ViewCountShown)
 async def count(view_id: ViewKey, call: StaffCall) -> Response:
     """Count the tickets that are in a view right now."""
     return Json({"view_count": _count(call, views.need(call.world, view_id))})
@@ -122,3 +91,35 @@ async def count(view_id: ViewKey, call: StaffCall) -> Response:
 def _count(call: Call, row: ViewRow) -> Shape:
     value = operations.count_tickets(call.world, row["body"], call.user)
     return render_view_count(row["id"], value, call.base)
+
+
+# fmt: off
+add_operations(router, (
+    Operation("desk.views.list", "GET", "/api/v2/views", "Page", schemas.ViewsOut, serve.list_rules(_VIEWS, VIEWS),
+              'List the views of the desk: saved lists of tickets such as "Unassigned tickets".'),
+    Operation("desk.views.active", "GET", "/api/v2/views/active", "Active", schemas.ViewsOut,
+              serve.list_active_rules(_VIEWS, VIEWS), "List the views that are in use."),
+    Operation("desk.views.compact", "GET", "/api/v2/views/compact", "Compact", schemas.ViewsOut, compact),
+    Operation("desk.views.search", "GET", "/api/v2/views/search", "Search", schemas.ViewsOut,
+              serve.search_rules(_VIEWS, VIEWS), "Find views by part of their title."),
+    Operation("desk.views.count_many", "GET", "/api/v2/views/count_many", "Count Many", schemas.ViewCountsOut,
+              count_many),
+    Operation("desk.views.preview", "POST", "/api/v2/views/preview", "Preview", schemas.ViewRowsOut, preview),
+    Operation("desk.views.preview_count", "POST", "/api/v2/views/preview/count", "Preview Count",
+              schemas.ViewCountShown, preview_count),
+    Operation("desk.views.show", "GET", "/api/v2/views/{view_id}", "Show", schemas.ViewShown, serve.show(_VIEWS),
+              "Read one view: its conditions, columns and order."),
+    Operation("desk.views.create", "POST", "/api/v2/views", "Create", schemas.ViewShown,
+              serve.write(_VIEWS, schemas.ViewBody, VIEWS.create, 201),
+              "Make a view from conditions; one of `all` must be on status, type, group_id, assignee_id or "
+              "requester_id.", status=201),
+    Operation("desk.views.update", "PUT", "/api/v2/views/{view_id}", "Update", schemas.ViewShown,
+              serve.write(_VIEWS, schemas.ViewBody, VIEWS.update),
+              "Change a view; conditions and output are replaced as a whole."),
+    Operation("desk.views.delete", "DELETE", "/api/v2/views/{view_id}", "Delete", None, serve.delete(VIEWS.delete),
+              "Delete a view; its tickets stay.", status=204),
+    Operation("desk.views.tickets", "GET", "/api/v2/views/{view_id}/tickets", "Tickets", TicketsOut, list_tickets),
+    Operation("desk.views.execute", "GET", "/api/v2/views/{view_id}/execute", "Execute", schemas.ViewRowsOut, execute),
+    Operation("desk.views.count", "GET", "/api/v2/views/{view_id}/count", "Count", schemas.ViewCountShown, count),
+))
+# fmt: on
