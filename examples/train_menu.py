@@ -95,7 +95,7 @@ def play(env: Any, policy: Policy, seed: int, split: str, *, greedy: bool) -> At
 
 
 def find_submit(env: Any) -> int:
-    return next(index for index, call in enumerate(env.calls) if call.operation == "submit")
+    return next(index for index, call in enumerate(env.calls) if call.operation == "finish_work")
 
 
 def evaluate(env: Any, policy: Policy, *, greedy: bool) -> float:

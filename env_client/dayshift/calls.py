@@ -7,8 +7,11 @@ from typing import Any
 
 from dayshift.errors import BadArguments
 
-WAIT = "wait"
-SUBMIT = "submit"
+# A model reads these names in its list of tools, so they are what an employee would say.
+WAIT = "come_back_later"
+SUBMIT = "finish_work"
+# Names of earlier versions, which callers and recordings may still use.
+_FORMER_NAMES = {"wait": WAIT, "submit": SUBMIT}
 # Ends a specialist's work and hands its report to the orchestrator.
 REPORT = "report"
 # The actor of a step in a team; a specialist acts under the name of its product.
@@ -17,10 +20,14 @@ ORCHESTRATOR = "orchestrator"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One operation with its arguments: `{"operation": …, "arguments": …}`."""
+    """One operation with its arguments: `{"operation": …, "arguments": …}`. `submit` and `wait` are former names."""
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.operation in _FORMER_NAMES:
+            object.__setattr__(self, "operation", _FORMER_NAMES[self.operation])
 
     def __str__(self) -> str:
         arguments = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.arguments.items()]
@@ -40,20 +47,35 @@ def call(operation: str, /, **arguments: Any) -> Call:
 
 
 def parse_call(action: object) -> Call:
-    """Returns the call of an action: a Call, or a mapping whose arguments are JSON text or an object."""
+    """Returns the call of an action: a Call, or a mapping whose arguments are JSON text or an object.
+
+    The tool calls of OpenAI's and Anthropic's APIs are understood too.
+    """
     if isinstance(action, Call):
         return action
+    action = _unwrap_tool_call(action)
     if not isinstance(action, Mapping) or "operation" not in action:
-        raise BadArguments(f'an action is {{"operation": …, "arguments": …}}, not {action!r}')
+        raise BadArguments(f'a call is {{"operation": …, "arguments": …}}, not {action!r}')
     if unknown := set(action) - {"operation", "arguments"}:
-        raise BadArguments(f"an action has no {', '.join(sorted(map(str, unknown)))}")
+        raise BadArguments(f"a call has no {', '.join(sorted(map(str, unknown)))}")
     return Call(str(action["operation"]), parse_arguments(action.get("arguments")))
+
+
+def _unwrap_tool_call(action: object) -> object:
+    """Returns a provider's tool call as an action; anything else stays as it is."""
+    if not isinstance(action, Mapping) or "operation" in action:
+        return action
+    function = action["function"] if isinstance(action.get("function"), Mapping) else action
+    if "name" in function and ("arguments" in function or "input" in function):
+        return {"operation": function["name"], "arguments": function.get("arguments", function.get("input"))}
+    return action
 
 
 def salvage_call(action: object) -> Call:
     """Returns what a recording keeps of a malformed action: its operation, and its arguments or their text."""
     if isinstance(action, Call):
         return action
+    action = _unwrap_tool_call(action)
     if not isinstance(action, Mapping) or "operation" not in action:
         return Call("", {"given": repr(action)[:1000]})
     arguments = action.get("arguments") or {}

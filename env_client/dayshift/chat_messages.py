@@ -8,7 +8,7 @@ from dayshift.operations import Catalogue
 
 SOLO_PROMPT = (
     "You work at a software company and use its systems through the tools you are given. "
-    "Do what you are asked, change nothing else, and submit when it is done."
+    "Do what you are asked, change nothing else, and say so when your work is done."
 )
 SPECIALIST_PROMPT = (
     "You work with one system of a software company, through the tools you are given. "
@@ -16,7 +16,7 @@ SPECIALIST_PROMPT = (
 )
 ORCHESTRATOR_PROMPT = (
     "You lead a team at a software company. You have no system of your own: ask colleagues, who know nothing but what "
-    "you tell them. See that the work is done, and submit."
+    "you tell them. See that the work is done, and say so."
 )
 
 

@@ -270,8 +270,8 @@ def _split_url(url: str) -> tuple[Origin, str]:
 
 
 def _encode_head(request: HttpRequest, origin: Origin, target: str) -> bytes:
-    lines = [f"{request.method} {target} HTTP/1.1", f"host: {origin.authority}"]
-    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    headers = {"host": origin.authority, **request.headers}
+    lines = [f"{request.method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     if request.content or request.method not in {"GET", "HEAD", "DELETE"}:
         lines.append(f"content-length: {len(request.content)}")
     head = "\r\n".join(lines)

@@ -34,12 +34,12 @@ class Delegation:
 
 
 def orchestrator_operations(products: Iterable[str], answer_schema: JsonSchema | None = None) -> Catalogue:
-    """Builds an orchestrator's catalogue: one `ask_…` for each product, then `wait` and `submit`."""
+    """Builds an orchestrator's catalogue: one `ask_…` for each product, then `come_back_later` and `finish_work`."""
     return Catalogue([_ask_operation(product) for product in products], answer_schema)
 
 
 def parse_delegation(call: Call) -> Delegation | None:
-    """Returns the delegation that a call asks for, or None for `wait` and `submit`, which the harness answers."""
+    """Returns the delegation that a call asks for, or None for a call that the harness answers."""
     if call.operation in (WAIT, SUBMIT):
         return None
     if unknown := call.arguments.keys() - {"request", "budget"}:

@@ -105,8 +105,8 @@ class Episode(_EpisodeState):
         return cls(protocol, session, owns_connection=connection is None)
 
     def step(self, operation: str | Call, /, **arguments: Any) -> Step:
-        """Makes one call; a malformed call raises, and the client sends nothing."""
-        return self._connection.run(self.protocol.step(_to_call(operation, arguments)))
+        """Makes one call; a malformed one is not sent, and becomes a step with status 0 that says why."""
+        return self.act(_to_call(operation, arguments))
 
     def act(self, action: object, by: str = "") -> Step:
         """Makes the call of a policy's action; a malformed action becomes a step with status 0 that says why."""
@@ -165,7 +165,7 @@ class AsyncEpisode(_EpisodeState):
         return cls(protocol, session, owns_connection=connection is None)
 
     async def step(self, operation: str | Call, /, **arguments: Any) -> Step:
-        return await self._connection.run(self.protocol.step(_to_call(operation, arguments)))
+        return await self.act(_to_call(operation, arguments))
 
     async def act(self, action: object) -> Step:
         return await self._connection.run(self.protocol.act(action))

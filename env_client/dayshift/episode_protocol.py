@@ -1,5 +1,6 @@
 """EpisodeProtocol: the requests of one episode as flows, and the checks of each response."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,13 +26,15 @@ from dayshift.errors import (
     WireMismatch,
 )
 from dayshift.http_flow import HttpFlow, HttpRequest, HttpResponse
-from dayshift.openapi import credential_headers
+from dayshift.openapi import credential_headers, read_public_url
 from dayshift.operations import Catalogue, Operation
+from dayshift.public_links import is_link, read_link
 from dayshift.request_encoding import encode_request
 from dayshift.step import Step, parse_date_header
 from dayshift.wire import Opened, OpenRequest, SubmitRequest, Verdict, WaitRequest
 
 REVISION_HEADER = "x-data-revision"
+REQUEST_NUMBER_HEADER = "x-request-number"
 _CONNECTION_FAULTS = frozenset({"dropped_connection", "timeout_after_commit"})
 # The agent's answer is not JSON, too large, or not of the wire's schema: the episode goes on.
 _BAD_ANSWER_STATUSES = frozenset({400, 413, 422})
@@ -39,6 +42,7 @@ _BAD_ANSWER_STATUSES = frozenset({400, 413, 422})
 _REMOTE_EXCEPTION = 511
 _BROKEN, _BROKE_SERVICE = 500, "broke_service"
 _NO_ANSWER = b"The connection was closed before an answer came."
+_NOTHING_NEW = "Nothing new came in."
 
 
 @dataclass
@@ -60,7 +64,11 @@ class EpisodeProtocol:
     fault: HarnessFault | None = None
     closed: bool = False
     steps_used: int = 0
+    # The address of each product that its links carry; empty for a product that has none.
+    public_urls: Mapping[str, str] = field(default_factory=dict)
     _revisions: dict[str, int] = field(default_factory=dict)
+    # Requests to products since the clocks of all of them were last set to the same time.
+    _requests_since_wait: int = 0
     _actor: str = ""
 
     @classmethod
@@ -71,10 +79,16 @@ class EpisodeProtocol:
         except HarnessFault:
             yield from control.close(opened.episode_id)
             raise
+        public_urls = {name: read_public_url(apis[name].document) for name in opened.products}
         headers = {
-            name: credential_headers(apis[name].document, access.credential) for name, access in opened.products.items()
+            name: {
+                **credential_headers(apis[name].document, access.credential),
+                **_host_header(public_urls[name]),
+            }
+            for name, access in opened.products.items()
         }
-        return cls(control, request, opened, build_catalogue(opened, apis), headers, retries, opened.clock)
+        operations = build_catalogue(opened, apis)
+        return cls(control, request, opened, operations, headers, retries, opened.clock, public_urls=public_urls)
 
     @property
     def steps_left(self) -> int | None:
@@ -91,11 +105,17 @@ class EpisodeProtocol:
         """
         self._actor = by
         try:
-            return (yield from self.step(self._check_actor(parse_call(action))))
+            return (yield from self.step(self._check_actor(self._resolve(parse_call(action)))))
         except EpisodeOver:
             raise
         except UsageError as error:
             return self._record_malformed(action, error)
+
+    def _resolve(self, call: Call) -> Call:
+        """Returns the call under the name of its operation; a link of a product's answer becomes the call behind it."""
+        if is_link(call.operation):
+            call = read_link(call, self.operations, self.public_urls)
+        return Call(self.operations[call.operation].name, call.arguments)
 
     def _check_actor(self, call: Call) -> Call:
         if self._actor in self.opened.products:
@@ -108,9 +128,10 @@ class EpisodeProtocol:
         return self._add_step(salvage_call(action), "", HttpRequest("", "", {}), 0, 0, str(error).encode())
 
     def step(self, call: Call) -> HttpFlow[Step]:
+        """Makes a call; raises a UsageError for a malformed one."""
         if call.operation == SUBMIT:
             if unknown := call.arguments.keys() - {"answer"}:
-                raise BadArguments(f"submit takes an answer, not {', '.join(sorted(unknown))}")
+                raise BadArguments(f"{SUBMIT} takes an answer, not {', '.join(sorted(unknown))}")
             yield from self.submit(call.arguments.get("answer"))
             return self.steps[-1]
         self._check_open()
@@ -163,6 +184,7 @@ class EpisodeProtocol:
     def _call(self, operation: Operation, call: Call) -> HttpFlow[Step]:
         request = self._build_request(operation, call)
         self.steps_used += 1
+        self._requests_since_wait += 1
         started = perf_counter()
         try:
             response = yield from self._send(request)
@@ -183,7 +205,13 @@ class EpisodeProtocol:
     def _build_request(self, operation: Operation, call: Call) -> HttpRequest:
         encoded = encode_request(operation, call.arguments)
         key = f"{self.opened.episode_id}-{self.steps_used + 1}"
-        headers = {**self.headers[operation.product], "idempotency-key": key, **encoded.headers}
+        headers = {
+            **self.headers[operation.product],
+            "idempotency-key": key,
+            # One clock for all products: each moves to the time of the whole episode.
+            REQUEST_NUMBER_HEADER: str(self._requests_since_wait + 1),
+            **encoded.headers,
+        }
         base = self.opened.products[operation.product].base_url
         return HttpRequest(operation.method, base.rstrip("/") + encoded.target, headers, encoded.content)
 
@@ -261,8 +289,9 @@ class EpisodeProtocol:
         except ControlRefused as refused:
             # Control refuses hours beyond the budget; the agent reads that as an ordinary answer.
             return self._add_step(call, "", request, started, refused.status, refused.problem.message.encode())
-        self.clock = waited.clock
-        return self._add_step(call, "", request, started, 200, waited.model_dump_json().encode())
+        self.clock, self._requests_since_wait = waited.clock, 0
+        body = json.dumps({"time": waited.clock, "news": waited.news or [_NOTHING_NEW]}, ensure_ascii=False)
+        return self._add_step(call, "", request, started, 200, body.encode())
 
     def _add_step(
         self,
@@ -297,6 +326,11 @@ class EpisodeProtocol:
         return step
 
 
+def _host_header(public_url: str) -> dict[str, str]:
+    """With the product's own host, its links name that host and not the address of this stack."""
+    return {"host": public_url.partition("://")[2]} if public_url else {}
+
+
 def _parse_revision(operation: Operation, response: HttpResponse) -> int | None:
     text = response.headers.get(REVISION_HEADER)
     if text is not None and text.isdigit():
@@ -310,7 +344,7 @@ def _parse_hours(call: Call) -> float:
     try:
         return WaitRequest.model_validate(dict(call.arguments)).hours
     except ValidationError as error:
-        raise BadArguments(f"wait takes hours, more than 0 and at most a year: {error.errors()[0]['msg']}") from error
+        raise BadArguments(f"{WAIT} takes hours, more than 0 and at most a year: {error.errors()[0]['msg']}") from error
 
 
 def _build_submission(answer: Any) -> SubmitRequest:

@@ -19,6 +19,9 @@ from dayshift.operations import Catalogue, OpenAiTool
 from dayshift.trajectory import RecordedStep, Trajectory, Turn
 from dayshift.wire import OpenRequest
 
+# What a model reads after its last call.
+FINISHED = "Done."
+
 
 class Grader(TypedDict):
     """The arguments that `dayshift.grade` needs to judge an answer."""
@@ -92,7 +95,7 @@ def _build_team_rows(trajectory: Trajectory, operations: Catalogue) -> Iterator[
     own = orchestrator_operations(trajectory.manifest.products)
     messages = opening_messages(ORCHESTRATOR_PROMPT, trajectory.manifest.brief)
     for turn in trajectory.turns:
-        messages += tool_call_messages(turn.number, turn.operation, turn.arguments, turn.answer or "submitted", own)
+        messages += tool_call_messages(turn.number, turn.operation, turn.arguments, turn.answer or FINISHED, own)
     yield {"messages": messages, "tools": own.openai_tools()}
     for turn in trajectory.turns:
         if turn.ended == "reported":
@@ -110,6 +113,6 @@ def _build_specialist_row(trajectory: Trajectory, turn: Turn, operations: Catalo
 def _step_messages(steps: Sequence[RecordedStep], operations: Catalogue) -> list[ChatMessage]:
     messages: list[ChatMessage] = []
     for step in steps:
-        answer = "submitted" if step.operation == SUBMIT else f"{step.status}\n{step.answer}"
+        answer = FINISHED if step.call.operation == SUBMIT else f"{step.status}\n{step.answer}"
         messages += tool_call_messages(step.number, step.operation, step.arguments, answer, operations)
     return messages

@@ -22,7 +22,7 @@ class MenuObservation(TypedDict):
 
 
 class Menu(gymnasium.Wrapper[MenuObservation, int, Any, Any]):
-    """`Discrete(k)` over candidate calls of the task: good, useless and harmful ones, and `submit`.
+    """`Discrete(k)` over candidate calls of the task: good, useless and harmful ones, and `finish_work`.
 
     The order is random at every step, so that the index of a call tells nothing.
     The client computes the features from what the agent can read; control adds no hint.
@@ -80,7 +80,8 @@ class Menu(gymnasium.Wrapper[MenuObservation, int, Any, Any]):
         menu = self._require_episode().protocol.opened.menu
         if not menu:
             raise NoMenu(f"{self._require_episode().protocol.request.task} offers no candidate calls")
-        return [Call(item.operation, item.arguments) for item in menu if item.operation != SUBMIT]
+        candidates = [Call(item.operation, item.arguments) for item in menu]
+        return [candidate for candidate in candidates if candidate.operation != SUBMIT]
 
     def _build_observation(self) -> MenuObservation:
         assert self._features is not None, "reset prepares the features"

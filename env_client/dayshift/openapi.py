@@ -28,6 +28,12 @@ def read_operations(product: str, document: Mapping[str, Any]) -> list[Operation
     ]
 
 
+def read_public_url(document: Mapping[str, Any]) -> str:
+    """Returns the address of the product that its links carry, or an empty text where the document names none."""
+    urls = [str(server.get("url", "")) for server in document.get("servers", ())]
+    return next((url.rstrip("/") for url in urls if url.startswith("https://")), "")
+
+
 def credential_headers(document: Mapping[str, Any], credential: str) -> dict[str, str]:
     """Returns the headers that carry the credential to this product; Bearer unless its document says otherwise."""
     schemes = document.get("components", {}).get("securitySchemes", {}).values()

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
-from dayshift.calls import REPORT, SUBMIT, WAIT
+from dayshift.calls import REPORT, SUBMIT, WAIT, Call
 from dayshift.errors import UnknownOperation
 
 JsonSchema = Mapping[str, Any]
@@ -124,7 +124,7 @@ class Operation:
 
 
 class Catalogue(Mapping[str, Operation]):
-    """The operations of an episode's products, then `wait` and `submit`, in the order of the action space."""
+    """The operations of an episode's products, then `come_back_later` and `finish_work`, in a stable order."""
 
     def __init__(
         self,
@@ -139,13 +139,17 @@ class Catalogue(Mapping[str, Operation]):
         self.names = tuple(self._by_name)
 
     def __getitem__(self, name: str) -> Operation:
-        operation = self._by_name.get(name)
+        operation = self.find(name)
         if operation is None:
             raise UnknownOperation(f"there is no operation {name!r}; {self._suggest(name)}")
         return operation
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return isinstance(name, str) and self.find(name) is not None
+
+    def find(self, name: str) -> Operation | None:
+        """Returns the operation of that name, former name or tool name."""
+        return self._by_name.get(name) or self._by_tool_name.get(name) or self._by_name.get(Call(name).operation)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_name)
@@ -172,7 +176,7 @@ class Catalogue(Mapping[str, Operation]):
 
     def by_tool_name(self, tool_name: str) -> Operation:
         """Returns the operation that a model means when it names one of the tools."""
-        return self._by_tool_name.get(tool_name) or self[tool_name]
+        return self[tool_name]
 
     def openai_tools(self) -> list[OpenAiTool]:
         return [operation.openai_tool() for operation in self.values()]
@@ -181,7 +185,7 @@ class Catalogue(Mapping[str, Operation]):
         return [operation.anthropic_tool() for operation in self.values()]
 
     def with_answer_schema(self, answer_schema: JsonSchema | None) -> "Catalogue":
-        """Returns this catalogue with a `submit` that takes an answer of that schema."""
+        """Returns this catalogue with a `finish_work` that takes an answer of that schema."""
         products = [operation for operation in self.values() if not operation.belongs_to_harness]
         return self if answer_schema is None else Catalogue(products, answer_schema)
 
@@ -213,17 +217,24 @@ def harness_operation(name: str, description: str, arguments: tuple[Argument, ..
 def _report_operation() -> Operation:
     schema = {"type": "string", "description": "What was found and what was done, for whoever asked."}
     text = Argument("text", ArgumentLocation.BODY, required=True, schema=schema)
-    return harness_operation(REPORT, "Give the task back with a report.", (text,))
+    return harness_operation(REPORT, "Hand the work back with a report.", (text,))
 
 
 def _wait_operation() -> Operation:
-    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 24 * 366, "description": "Hours to let pass."}
+    schema = {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "maximum": 24 * 366,
+        "description": "Working hours until you come back.",
+    }
     hours = Argument("hours", ArgumentLocation.BODY, required=True, schema=schema)
-    description = "Let working time pass, so that others can answer and scheduled things can happen."
+    description = (
+        "Leave your desk for some hours and come back, so that others can answer. Says what came in meanwhile."
+    )
     return harness_operation(WAIT, description, (hours,))
 
 
 def _submit_operation(answer_schema: JsonSchema | None) -> Operation:
-    schema: JsonSchema = answer_schema or {"description": "The answer, where the assignment asks for one."}
+    schema: JsonSchema = answer_schema or {"description": "The answer, where you were asked for one."}
     answer = Argument("answer", ArgumentLocation.BODY, required=bool(answer_schema), schema=schema)
-    return harness_operation(SUBMIT, "Declare the work done.", (answer,))
+    return harness_operation(SUBMIT, "Say that your work is done. Nothing can be changed afterwards.", (answer,))

@@ -81,7 +81,7 @@ def _compare_opening(trajectory: Trajectory, episode: Episode) -> Difference | N
 
 
 def _compare_step(recorded_step: RecordedStep, episode: Episode, trajectory: Trajectory) -> Difference | None:
-    if recorded_step.operation == SUBMIT and recorded_step.sent:
+    if recorded_step.call.operation == SUBMIT and recorded_step.sent:
         return _compare_verdict(recorded_step, episode, trajectory)
     step = episode.act(
         Call(recorded_step.operation, recorded_step.arguments)

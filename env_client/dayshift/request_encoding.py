@@ -27,7 +27,8 @@ def encode_request(operation: Operation, arguments: Mapping[str, Any]) -> Encode
     """Encodes the arguments; raises only for what no request can carry, because the product judges the values."""
     if not arguments.keys() <= operation.arguments_by_name.keys():
         unknown = sorted(map(str, arguments.keys() - operation.arguments_by_name.keys()))
-        raise BadArguments(f"{operation.name} takes no {', '.join(unknown)}")
+        taken = ", ".join(operation.arguments_by_name) or "no arguments"
+        raise BadArguments(f"{operation.name} takes no {', '.join(unknown)}; it takes {taken}")
     try:
         target = _encode_target(operation, arguments)
         headers, content = _encode_body(operation, arguments)

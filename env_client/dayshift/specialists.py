@@ -77,5 +77,6 @@ def _parse_reply(reply: Mapping[str, Any], operations: Catalogue) -> Action | No
     if not reply.get("tool_calls"):
         return None
     function = reply["tool_calls"][0]["function"]
-    names = {operation.tool_name: operation.name for operation in operations.values()}
-    return {"operation": names.get(function["name"], function["name"]), "arguments": function.get("arguments")}
+    operation = operations.find(function["name"])
+    name = function["name"] if operation is None else operation.name
+    return {"operation": name, "arguments": function.get("arguments")}

@@ -112,10 +112,11 @@ class WaitRequest(Message):
 
 
 class Waited(Message):
-    """The new time, and the number of changes that became visible in each product."""
+    """The new time, the number of changes that became visible in each product, and what came in, in words."""
 
     clock: str
     visible: dict[str, int]
+    news: list[str] = []
 
 
 class SubmitRequest(Message):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from services.billing.checks import checks
 from services.billing.errors import render, request_id_of
 from services.billing.judging import judging
+from services.billing.news import tell_news
 from services.billing.operations.due import advance
 from services.billing.operations.records import API_VERSION
 from services.billing.routes import router
@@ -43,6 +44,7 @@ product = Product(
     title="Billing API",
     version=API_VERSION,
     port=8703,
+    public_url="https://api.stripe.com",
     schema=schema,
     router=router,
     render=render,
@@ -51,6 +53,7 @@ product = Product(
     create_credential=lambda secret: f"sk_live_{secret}",
     credential_formats=(bearer, basic_username),
     advance=advance,
+    news=tell_news,
     headers=answer_headers,
     key_answer_headers=key_answer_headers,
     keeps_answer=keeps_answer,

@@ -132,8 +132,13 @@ class Episodes:
             _afford(episode, by_ms)
             replies = await _report_failure(episode.pass_time(by_ms))
             episode.waited_ms += by_ms
+            changed = {
+                name: reply["revision"] - reply["changes"] for name, reply in replies.items() if reply["changes"]
+            }
+            news = await _report_failure(episode.ask_news(changed))
         clock = iso(max(reply["clock_ms"] for reply in replies.values()))
-        return Waited(clock=clock, visible={product: reply["changes"] for product, reply in replies.items()})
+        visible = {product: reply["changes"] for product, reply in replies.items()}
+        return Waited(clock=clock, visible=visible, news=news)
 
     async def submit(self, episode_id: str, answer: JsonValue) -> Verdict:
         episode = self._open_episodes.get(episode_id)
@@ -372,4 +377,4 @@ def _afford(episode: OpenEpisode, by_ms: int) -> None:
     left = instance.budget.hours * HOUR_MS - episode.waited_ms
     if by_ms > left:
         budget = instance.budget.hours
-        raise Conflict(f"the budget has {left / HOUR_MS:g} of {budget} hours left, not {by_ms / HOUR_MS:g}")
+        raise Conflict(f"there are {left / HOUR_MS:g} of {budget:g} hours left, not {by_ms / HOUR_MS:g}")

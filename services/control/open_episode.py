@@ -22,6 +22,7 @@ from services.kernel.harness_replies import (
     DiffReply,
     EpisodeSummaryReply,
     FindingReply,
+    NewsReply,
     StateReply,
     StepReply,
     TrajectoryReply,
@@ -113,6 +114,14 @@ class OpenEpisode:
     async def pass_time(self, by_ms: int) -> dict[str, AdvanceReply]:
         """Lets time pass for products and people alike; whatever falls due happens in its order."""
         return await (self.advance(by_ms) if self.simulation is None else self.simulation.pass_time(self, by_ms))
+
+    async def ask_news(self, since: Mapping[str, int]) -> list[str]:
+        """What came in at these products after these revisions."""
+        pending = {
+            name: self.owners[name].client.get(f"{self.path}/news?since={revision}") for name, revision in since.items()
+        }
+        replies: dict[str, NewsReply] = await self._gather(pending)
+        return [sentence for reply in replies.values() for sentence in reply["news"]]
 
     async def close_quietly(self, without: str = "") -> dict[str, ClosedReply]:
         """Closes the episode wherever that is still possible, and returns the replies that came."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from services.crm.checks import checks
 from services.crm.errors import render
 from services.crm.judging import judging
+from services.crm.news import tell_news
 from services.crm.operations.imports import run_due
 from services.crm.routes import router
 from services.crm.tables import schema
@@ -50,6 +51,7 @@ product = Product(
     title="CRM API",
     version="3.0",
     port=8701,
+    public_url="https://api.hubapi.com",
     schema=schema,
     router=router,
     render=render,
@@ -59,6 +61,7 @@ product = Product(
     snippet=_SNIPPET,
     advance=advance,
     on_tick=run_due_now,
+    news=tell_news,
     headers=headers,
     body_limit=8 << 20,
     bench={

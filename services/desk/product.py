@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from services.desk.checks import checks
 from services.desk.errors import render
 from services.desk.judging import judging
+from services.desk.news import tell_news
 from services.desk.operations.clock import advance, tick
 from services.desk.routes import router
 from services.desk.tables import schema
@@ -36,6 +37,7 @@ product = Product(
     title="Support Desk API",
     version="2.0",
     port=8702,
+    public_url="https://tallyport.zendesk.com",
     schema=schema,
     router=router,
     render=render,
@@ -45,6 +47,7 @@ product = Product(
     credential_formats=(bearer, basic_password),
     advance=advance,
     on_tick=tick,
+    news=tell_news,
     headers=headers,
     suffix=".json",
     body_limit=6 * MIB,

@@ -20,6 +20,7 @@ product = Product(
     title="IDE API",
     version="1.0",
     port=8704,
+    public_url="https://code.tallyport.io",
     schema=schema,
     router=router,
     render=render,

@@ -41,6 +41,7 @@ _DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _KEY_HEADER = b"idempotency-key"
 _LONGEST_KEY = 255
+_NUMBER_HEADER = b"x-request-number"
 _DOCUMENT_PATH = "/openapi.json"
 # These faults replace the answer before anything is done.
 _INSTEAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE, FaultKind.DROPPED})
@@ -65,6 +66,7 @@ class AgentApi:
         self.dispatch = Dispatch(api, episodes.product.encoding, episodes.product.suffix)
         self._episodes = episodes
         self._product = episodes.product
+        self._public_host = episodes.product.public_host
         self._telemetry = telemetry
         self._body_limit = body_limit
 
@@ -103,7 +105,7 @@ class AgentApi:
         # 2. Apply the fault plan: a fault may delay the answer, replace it, or cut the connection after it.
         started = time.perf_counter()
         episode.steps += 1
-        episode.world.clock.tick()
+        episode.tick(find_header(scope, _NUMBER_HEADER))
         fault = episode.plan.strike(episode.steps)
         if fault is not None:
             await self._note_fault(episode, fault)
@@ -166,6 +168,9 @@ class AgentApi:
         """Runs the route inside the request's savepoint. An exception that is no refusal breaks the episode."""
         world = episode.world
         is_routed = False
+        if find_header(scope, b"host") == self._public_host:
+            # The company's own address, where TLS ends before us: links that are built from it are https.
+            scope["scheme"] = "https"
         scope["world"] = world
         scope["context"] = _context(episode, scope)
         try:

@@ -31,12 +31,18 @@ def create_api(product: Product) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         separate_input_output_schemas=False,
+        servers=_list_servers(product),
     )
     api.include_router(product.router)
     describe(api, product.encoding)
     for kind in (RequestValidationError, HTTPException):
         api.add_exception_handler(kind, _leave_it_to_the_agent_api)
     return api
+
+
+def _list_servers(product: Product) -> list[dict[str, str | Any]] | None:
+    """The address that serves the document comes first: tools that read it from here call here."""
+    return [{"url": "/"}, {"url": product.public_url}] if product.public_url else None
 
 
 async def _leave_it_to_the_agent_api(_: Request, error: Exception) -> Response:

@@ -7,12 +7,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock:
-    """Time that moves by a fixed tick per request and by `advance`, never by itself."""
+    """Time that moves by a fixed tick per request of the episode and by `advance`, never by itself."""
 
-    __slots__ = ("_ms",)
+    __slots__ = ("_ms", "ticked_from_ms")
 
     def __init__(self, start_ms: int) -> None:
         self._ms = start_ms
+        # The time before the last tick: what a tick makes due lies between the two.
+        self.ticked_from_ms = start_ms
 
     def now_ms(self) -> int:
         return self._ms
@@ -20,8 +22,10 @@ class Clock:
     def now(self) -> datetime:
         return to_datetime(self._ms)
 
-    def tick(self) -> None:
-        self._ms += TICK_MS
+    def tick(self, to_ms: int = 0) -> None:
+        """Moves by one tick, or to `to_ms` where that is later: other products of the episode may be further on."""
+        self.ticked_from_ms = self._ms
+        self._ms = max(self._ms + TICK_MS, to_ms)
 
     def advance_to(self, ms: int) -> None:
         if ms < self._ms:

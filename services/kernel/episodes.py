@@ -9,6 +9,7 @@ from pathlib import Path
 
 from services.kernel import credentials
 from services.kernel.answers import Answer
+from services.kernel.clock import TICK_MS
 from services.kernel.concurrent_edits import ConcurrentEdit
 from services.kernel.errors import Unavailable
 from services.kernel.faults import Fault, FaultPlan
@@ -21,6 +22,8 @@ from services.kernel.world import World
 _KEYS_KEPT = 10_000
 _FREE_PLAY_STEPS_KEPT = 500
 _FENCED_RETRY_AFTER = 1
+# The most requests between two waits that a client may count in free play, and the digits of a count.
+_FREE_PLAY_COUNT, _LONGEST_COUNT = 10_000, 9
 
 
 class UnknownWorld(LookupError):
@@ -95,6 +98,11 @@ class Episode:
     answers: dict[str, FirstAnswer] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     concurrent_edits: list[ConcurrentEdit] = field(default_factory=list)
+    # The time at which control last set the clocks of all products of the episode to the same time.
+    synchronized_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.synchronized_ms = self.world.clock.now_ms()
 
     @property
     def id(self) -> str:
@@ -103,6 +111,17 @@ class Episode:
     @property
     def is_out_of_steps(self) -> bool:
         return self.opening.steps is not None and self.steps >= self.opening.steps
+
+    def tick(self, number: bytes | None) -> None:
+        """Moves the clock for one request.
+
+        `number` counts the requests to all products since their clocks were last set to the same time. A client that
+        sends it sees one clock in all of them; without it, this product's clock counts its own requests.
+        """
+        # More than the episode has requests is no count of them.
+        limit = _FREE_PLAY_COUNT if self.opening.steps is None else self.opening.steps
+        is_count = number is not None and len(number) <= _LONGEST_COUNT and number.isdigit() and int(number) <= limit
+        self.world.clock.tick(self.synchronized_ms + int(number or 0) * TICK_MS if is_count else 0)
 
     def record(self, step: Step) -> None:
         """Free play has no verdict and no end, so it keeps only the last steps."""

@@ -73,6 +73,10 @@ def create_harness_api(host: ProductHost, token: str) -> ASGIApp:
     async def advance(episode_id: str, message: AdvanceMessage) -> Response:
         return Json(await host.advance(host.episodes.by_id(episode_id), message.to_ms))
 
+    @api.get("/control/episodes/{episode_id}/news")
+    async def news(episode_id: str, since: int) -> Response:
+        return Json({"news": await host.news(host.episodes.by_id(episode_id), since)})
+
     @api.post("/control/episodes/{episode_id}/verify")
     async def verify(episode_id: str, message: VerifyMessage) -> Response:
         return Json(await host.verify(host.episodes.by_id(episode_id), message))

@@ -102,6 +102,12 @@ class AdvanceReply(StateReply):
     changes: int
 
 
+class NewsReply(TypedDict):
+    """What came in, one sentence each."""
+
+    news: list[str]
+
+
 class DiffReply(StateReply):
     """The state and all changes."""
 

@@ -1,12 +1,13 @@
 """Product: what a service declares."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from fastapi import APIRouter
 
 from services.kernel.answers import Answer
+from services.kernel.changes import Change
 from services.kernel.checks import Check
 from services.kernel.config import Settings
 from services.kernel.credentials import CredentialFormat, bearer
@@ -56,6 +57,10 @@ def _holds_nothing(_: World) -> None:
 
 def _lacks_nothing(_: Settings) -> str | None:
     return None
+
+
+def _no_news(_world: World, _changes: Sequence[Change]) -> list[str]:
+    return []
 
 
 def _no_headers(_: World) -> Mapping[str, str]:
@@ -114,6 +119,10 @@ class Product:
     # Runs what the tick of a request makes due, in the same savepoint as the request.
     on_tick: Callable[[World], None] | None = None
     headers: Callable[[World], Mapping[str, str]] = _no_headers
+    # Tells a user what others changed, one sentence for each thing that a notification would tell.
+    news: Callable[[World, Sequence[Change]], list[str]] = _no_news
+    # Where the company reaches this product. Links carry this address for clients that send its host.
+    public_url: str = ""
     body_limit: int = MIB
     # How clients write bodies and query strings.
     encoding: Encoding = JSON
@@ -144,6 +153,10 @@ class Product:
     def harness_port(self) -> int:
         """The harness API listens ten above the agent API."""
         return self.port + 10
+
+    @property
+    def public_host(self) -> bytes:
+        return self.public_url.partition("://")[2].encode()
 
     def table(self, name: str) -> RowTable[Any, Any]:
         # Every table of a product is made by define_table.

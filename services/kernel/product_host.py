@@ -108,6 +108,7 @@ class ProductHost:
                     self._break(episode, f"{type(error).__name__} while time passed: {error}")
                     raise
                 world.keep()
+            episode.synchronized_ms = to_ms
             return {**self.state(episode), "changes": world.revision - before}
 
     async def _pass_time(self, world: World, to_ms: int) -> None:
@@ -115,6 +116,13 @@ class ProductHost:
         while (now := world.clock.now_ms()) < to_ms:
             self.product.advance(world, min(to_ms, now + _SLICE_MS))
             await asyncio.sleep(0)
+
+    async def news(self, episode: Episode, since: int) -> list[str]:
+        """What others did after that revision, in the words in which the product tells its users."""
+        async with episode.lock:
+            return self.product.news(
+                episode.world, [change for change in episode.world.changes(since) if change.actor != AGENT]
+            )
 
     async def verify(self, episode: Episode, message: VerifyMessage) -> VerifyReply:
         async with episode.lock:

@@ -66,7 +66,7 @@ class Attempt:
         """One call, again where a planned failure came in between."""
         while True:
             step = self.episode.step(call.operation, **call.arguments)
-            if step.status not in _TRY_AGAIN:
+            if step.status not in _TRY_AGAIN or not step.sent:
                 return step
 
     def do(self, call: Call) -> Any:

@@ -288,7 +288,7 @@ def test_the_operations_of_an_environment_are_tool_definitions() -> None:
     names = [tool["name"] for tool in env.unwrapped.operations.anthropic_tools()]  # type: ignore[attr-defined]
 
     assert "crm_contacts_get" in names
-    assert names[-2:] == ["wait", "submit"]
+    assert names[-2:] == ["come_back_later", "finish_work"]
     assert isinstance(env.action_space["operation"], gymnasium.spaces.Discrete)  # type: ignore[index]
     assert int(env.action_space["operation"].n) == len(names)  # type: ignore[index]
     assert np.int64(0) in env.action_space["operation"]  # type: ignore[index]

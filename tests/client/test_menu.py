@@ -30,7 +30,7 @@ def test_each_step_offers_calls_and_submit(menu: dayshift.Menu) -> None:
     assert sum(call.operation == SUBMIT for call in menu.calls) == 1
     assert len(menu.calls) == observation["offered"].sum() <= menu.k
     kinds = {call.operation.rpartition(".")[2] for call in menu.calls}
-    assert {"get", "update", "archive", "submit"} <= kinds
+    assert {"get", "update", "archive", "finish_work"} <= kinds
 
 
 def test_choosing_the_right_calls_earns_the_whole_reward(menu: dayshift.Menu) -> None:

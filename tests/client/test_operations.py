@@ -89,7 +89,7 @@ def test_every_route_of_a_product_is_an_operation(crm: Catalogue) -> None:
     described = create_api(catalog.product("crm")).openapi()["paths"]
     ids = {route["operationId"] for item in described.values() for route in item.values()}
 
-    assert set(crm) == ids | {"wait", "submit"}
+    assert set(crm) == ids | {"come_back_later", "finish_work"}
 
 
 def test_tool_definitions_are_what_model_providers_accept(crm: Catalogue) -> None:

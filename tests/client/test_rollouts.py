@@ -143,7 +143,7 @@ def test_a_policy_that_never_submits_gets_a_verdict_when_its_budget_ends() -> No
 
     assert trajectories.manifest.budget is not None
     assert len(trajectories.steps) == trajectories.manifest.budget.steps + 1
-    assert (trajectories.steps[-1].operation, trajectories.reward) == ("submit", 0.0)
+    assert (trajectories.steps[-1].operation, trajectories.reward) == ("finish_work", 0.0)
 
 
 def test_episodes_with_planned_faults_are_scored() -> None:

@@ -87,13 +87,13 @@ def test_an_orchestrator_delegates_gets_the_report_and_both_levels_get_a_reward(
     assert (parse_result(observation)["ended"], parse_result(observation)["refused"]) == ("reported", [])
     assert info["rewards"] == {"orchestrator": 1.0, "crm": 1.0}
     trajectory = next(load(tmp_path))
-    assert [turn.operation for turn in trajectory.turns] == ["ask_crm", "submit"]
+    assert [turn.operation for turn in trajectory.turns] == ["ask_crm", "finish_work"]
     assert trajectory.rewards == {"orchestrator": 1.0, "crm": 1.0}
     assert {step.actor for step in trajectory.steps[:-1]} == {"crm"}
     assert trajectory.steps[-1].actor == ORCHESTRATOR
     lead, order = build_chat_rows([trajectory], env.unwrapped.runner.team.episode.operations)  # type: ignore[attr-defined]
     names = [call["function"]["name"] for message in lead["messages"] for call in message.get("tool_calls", ())]
-    assert names == ["ask_crm", "submit"]
+    assert names == ["ask_crm", "finish_work"]
     assert order["messages"][-2]["tool_calls"][0]["function"]["name"] == "report"
     assert order["messages"][1]["content"] == observation["brief"]
 

@@ -2,7 +2,6 @@
 
 from services.desk.operations import jobs
 from services.desk.rules import engine
-from services.kernel.clock import TICK_MS
 from services.kernel.world import World
 
 
@@ -17,11 +16,11 @@ def advance(world: World, until_ms: int) -> None:
 
 
 def tick(world: World) -> None:
-    """Does what is due in the second that every request takes."""
-    now = world.clock.now_ms()
+    """Does what is due in the seconds since the desk's last request, one for each request of the episode."""
+    before, now = world.clock.ticked_from_ms, world.clock.now_ms()
     jobs.run_due_jobs(world)
-    if engine.next_due(world, now - TICK_MS, now) is not None:
-        engine.run_due(world, now - TICK_MS)
+    if engine.next_due(world, before, now) is not None:
+        engine.run_due(world, before)
 
 
 def _next_due(world: World, until_ms: int) -> int | None:
