@@ -1,4 +1,4 @@
-"""The commands of `python -m services`: up, control, <product>, validate."""
+"""The commands of `python -m services`: up, control, <product>, validate, instances."""
 
 import argparse
 import sys
@@ -35,6 +35,10 @@ def _run(chosen: argparse.Namespace) -> int:
 
         plan = plan_for(settings.var, chosen.family, chosen.seeds, chosen.world, resume=chosen.resume)
         return validate(plan, Console())
+    if chosen.service == "instances":
+        from services.instances import measure
+
+        return measure(settings, chosen.family, chosen.processes, write=chosen.write)
     if chosen.service == "control":
         from services.control.serve import run_control
 
@@ -65,6 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     trying.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds per family (default 20)")
     trying.add_argument("--world", default="standard", help="which world (default standard)")
     trying.add_argument("--resume", action="store_true", help="skip what passed before and has not changed since")
+    counting = commands.add_parser("instances", help="find the different instances of every family and split")
+    counting.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
+    counting.add_argument("--processes", type=int, default=2, metavar="N", help="at the same time (default 2)")
+    counting.add_argument("--write", action="store_true", help="update the file instead of comparing with it")
     for name in catalog.names():
         # Not by its title: importing every product to start one costs seconds on a small machine.
         commands.add_parser(name, help="this product alone")

@@ -113,6 +113,7 @@ class Oracles:
 
     def __init__(self, settings: Settings, world: str) -> None:
         self._world = world
+        self._salt = settings.salt
         self._worlds = {
             name: Worlds(product, settings.worlds_folder, (world,)) for name, product in catalog.products().items()
         }
@@ -136,14 +137,14 @@ class Oracles:
     def _solution(self, task: str, seed: int) -> Oracle:
         chosen = family(task)
         with self._forks(chosen.products, seed) as worlds:
-            _, trouble = chosen.instance(worlds, seed, "train")
+            _, trouble = chosen.instance(worlds, chosen.draw(seed, "train", self._salt))
         return chosen.oracle(trouble)
 
     @contextmanager
     def _forks(self, products: tuple[str, ...], seed: int) -> Iterator[Mapping[str, World]]:
         taken = {name: self._worlds[name].forks_of(self._world).take() for name in products}
         try:
-            yield {name: World(fork, seed) for name, fork in taken.items()}
+            yield {name: World(fork, self._salt.mix_seed(seed)) for name, fork in taken.items()}
         finally:
             for name, fork in taken.items():
                 self._worlds[name].forks_of(self._world).give_back(fork)

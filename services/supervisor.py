@@ -108,7 +108,7 @@ class _Supervisor:
             "-m",
             "services",
             child.name,
-            env=dict(self._environment),
+            env={name: value for name, value in self._environment.items() if _may_know(child.name, name)},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             # A session of its own: Ctrl-C reaches the parent alone, which then stops all in order.
@@ -206,6 +206,11 @@ def _leave_out_products_that_cannot_run(settings: Settings) -> None:
         print(f"dayshift: {name} is left out: {because}", file=sys.stderr, flush=True)
     if lacking:
         catalog.leave_out(list(lacking))
+
+
+def _may_know(child: str, variable: str) -> bool:
+    """Control alone knows the salt: agents' programs run beside the products."""
+    return variable != "DAYSHIFT_SALT" or child == "control"
 
 
 def _environment(port_base: int | None) -> dict[str, str]:

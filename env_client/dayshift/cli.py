@@ -33,7 +33,7 @@ def tasks(args: argparse.Namespace) -> int:
             family.id,
             ", ".join(family.products),
             ", ".join(family.split),
-            str(family.instances),
+            "/".join(str(family.instances[split]) for split in family.split),
             str(family.budget.steps),
             family.title,
         )

@@ -6,6 +6,7 @@ DayshiftError
 │   ├── BadArguments         the arguments cannot be encoded as that operation's request
 │   ├── EpisodeOver          the episode has its verdict, is closed, or has no steps left
 │   ├── NoMenu               the task offers no candidate calls
+│   ├── SaltDiffers          a recording was made with another secret salt than the stack has
 │   ├── ControlRefused       control declined: no such task or world, a wrong token, a bad option
 │   └── MissingExtra         an optional library is not installed
 ├── Refusal                the product declined: an ordinary answer, raised only by `raise_for_refusal`
@@ -49,6 +50,20 @@ class EpisodeOver(UsageError):
 
 class NoMenu(UsageError):
     """The task offers no candidate calls."""
+
+
+class SaltDiffers(UsageError):
+    """A recording was made with another secret salt than the stack has, so its episodes cannot be opened again."""
+
+    def __init__(self, recorded: str | None, present: str | None) -> None:
+        super().__init__(
+            f"the recording was made {_name_salt(recorded)} and this stack runs {_name_salt(present)}; "
+            "start the stack with the DAYSHIFT_SALT of the recording"
+        )
+
+
+def _name_salt(fingerprint: str | None) -> str:
+    return "without a salt" if fingerprint is None else f"with the salt {fingerprint}"
 
 
 class ControlRefused(UsageError):

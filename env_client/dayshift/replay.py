@@ -7,7 +7,7 @@ from typing import Any
 from dayshift.calls import SUBMIT, Call, parse_call
 from dayshift.connection import Connection
 from dayshift.episode import Episode
-from dayshift.errors import Unscored
+from dayshift.errors import SaltDiffers, Unscored
 from dayshift.trajectory import RecordedStep, Trajectory, encode_text
 from dayshift.wire import OpenRequest, Verdict
 
@@ -42,10 +42,15 @@ class ReplayResult:
 
 
 def verify(trajectory: Trajectory, connection: Connection | None = None) -> ReplayResult:
-    """Opens the recorded episode again, makes the recorded calls, and stops at the first difference."""
+    """Opens the recorded episode again, makes the recorded calls, and stops at the first difference.
+
+    Raises `SaltDiffers` where the stack has another salt than the recording: its episodes are other ones.
+    """
     compared = 0
     size = 0
     with Episode.open(trajectory.manifest.open, connection=connection) as episode:
+        if trajectory.manifest.salt != episode.protocol.opened.salt:
+            raise SaltDiffers(trajectory.manifest.salt, episode.protocol.opened.salt)
         difference = _compare_opening(trajectory, episode)
         for recorded_step in trajectory.steps:
             if difference is not None:

@@ -43,6 +43,8 @@ class Manifest(Message):
     fingerprint: str
     clock: str
     action_space: str
+    # The fingerprint of the stack's secret salt, where it had one.
+    salt: str | None = None
     versions: dict[str, str]
 
 
@@ -207,6 +209,7 @@ def _build_manifest(protocol: "EpisodeProtocol") -> Manifest:
         fingerprint=opened.fingerprint,
         clock=opened.clock,
         action_space=protocol.operations.fingerprint,
+        salt=opened.salt,
         versions=versions(),
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 # Incremented with every change that an older peer cannot read.
-WIRE_VERSION = "2"
+WIRE_VERSION = "3"
 
 Outcome = Literal["passed", "failed", "unscored"]
 Split = Literal["train", "validation", "test"]
@@ -32,7 +32,8 @@ class Family(Message):
     products: list[str]
     split: list[Split]
     title: str
-    instances: int
+    # The number of different instances in each split; seeds below it are all different, larger ones begin again.
+    instances: dict[Split, int]
     budget: Budget
 
 
@@ -80,6 +81,8 @@ class Opened(Message):
     products: dict[str, ProductAccess]
     fingerprint: str
     clock: str
+    # The fingerprint of the stack's secret salt, where it has one.
+    salt: str | None = None
     # The JSON schema of the answer that `submit` takes, where the task asks for one.
     answer_schema: dict[str, JsonValue] | None = None
     # In random order; only where the request asks for it and the task has one.
@@ -176,6 +179,8 @@ class Verdict(Message):
     flags: list[Flag] = []
     steps: int = 0
     clock: str = ""
+    # As in `Opened`: verdicts of the same task and seed are comparable where this is the same.
+    salt: str | None = None
 
 
 class Closed(Message):

@@ -55,7 +55,7 @@ class Control:
                 products=list(task.products),
                 split=list(task.splits),
                 title=task.title,
-                instances=task.instances,
+                instances={name: task.count_instances(name) for name in task.splits},
                 budget=wire.Budget(steps=task.budget.steps, hours=task.budget.hours),
             )
             for task in families().values()

@@ -96,7 +96,7 @@ class Episodes:
             for product, planted in setup.planted.items()
         }
         episode = OpenEpisode(secrets.token_hex(12), request, setup, owners, self._now())
-        episode.simulation = _make_simulation(episode)
+        episode.simulation = _make_simulation(episode, self._task_builder.mix_seed(request))
         self._open_episodes[episode.id] = episode
         credentials = {name: self._replicas.products[name].create_credential(secrets.token_hex(20)) for name in owners}
         try:
@@ -219,7 +219,7 @@ class Episodes:
             {
                 "episode_id": episode.id,
                 "credential": credential,
-                "seed": episode.request.seed,
+                "seed": self._task_builder.mix_seed(episode.request),
                 "world": episode.request.world,
                 "faults": episode.request.faults,
                 "steps": None if instance is None else instance.budget.steps,
@@ -345,11 +345,11 @@ def _planned_edits(instance: Instance, product: str) -> list[dict[str, Any]]:
     ]
 
 
-def _make_simulation(episode: OpenEpisode) -> Simulation | None:
+def _make_simulation(episode: OpenEpisode, seed: int) -> Simulation | None:
     instance = episode.setup.instance
     if instance is None or not (instance.customers or instance.colleagues):
         return None
-    return Simulation(instance, episode.owners, episode.request.seed, episode.setup.clock_ms)
+    return Simulation(instance, episode.owners, seed, episode.setup.clock_ms)
 
 
 def _find_family(task: str | None) -> Family[Any] | None:

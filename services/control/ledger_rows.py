@@ -50,7 +50,7 @@ def _make_ending(
     return Ending(
         id=episode.id,
         phase=phase,
-        verdict=verdict,
+        verdict=verdict.model_copy(update={"salt": episode.setup.salt}),
         exact=exact,
         ours=ours,
         steps=merge_steps({product: reply.get("trajectory", []) for product, reply in replies.items()}),

@@ -101,6 +101,7 @@ def opened(episode: OpenEpisode, credentials: dict[str, str]) -> Opened:
         },
         fingerprint=episode.setup.fingerprint,
         clock=iso(episode.setup.clock_ms),
+        salt=episode.setup.salt,
         answer_schema=None if schema is None else dict(schema),
         menu=_menu(episode.setup),
     )

@@ -53,6 +53,8 @@ class TaskSetup:
     fingerprint: str
     settling_hours: int = 0
     menu: tuple[Call, ...] | None = None
+    # The fingerprint of the salt that was mixed into the choices.
+    salt: str | None = None
 
     @property
     def clock_ms(self) -> int:
@@ -121,6 +123,7 @@ class TaskBuilder:
         self._worlds = {
             name: Worlds(product, settings.worlds_folder, settings.worlds) for name, product in products.items()
         }
+        self._salt = settings.salt
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="task-setup")
         self._building: dict[OpenRequest, asyncio.Task[TaskSetup]] = {}
         self.cache = SetupCache(settings.setup_cache_bytes)
@@ -144,6 +147,10 @@ class TaskBuilder:
         # Shielded: whoever asked first may go away while others still wait.
         return await asyncio.shield(building)
 
+    def mix_seed(self, request: OpenRequest) -> int:
+        """Return the seed that the products and the simulated people draw from: the request's, with the salt."""
+        return self._salt.mix_seed(request.seed)
+
     def draw(self, family: Family[Any], request: OpenRequest) -> tuple[Instance, Any]:
         """Return the task that this request opens, and its trouble: oracles need it, and no agent ever sees it."""
         return self._worker.submit(self._draw, family, request).result()
@@ -164,12 +171,25 @@ class TaskBuilder:
             raise Unprocessable(f"no fault plan is called {request.faults!r}; there are {', '.join(PLANS)}")
         products = self._products_with(request.world) if family is None else family.products
         with self._forked(products, request) as worlds:
-            setup = _free_play(worlds, request) if family is None else _setup_of(family, worlds, request)
+            setup = self._free_play(worlds, request) if family is None else self._setup_of(family, worlds, request)
         return setup, measure_bytes(setup)
 
     def _draw(self, family: Family[Any], request: OpenRequest) -> tuple[Instance, Any]:
         with self._forked(family.products, request) as worlds:
-            return family.instance(worlds, request.seed, request.split)
+            return family.instance(worlds, family.draw(request.seed, request.split, self._salt))
+
+    def _free_play(self, worlds: Mapping[str, World], request: OpenRequest) -> TaskSetup:
+        return TaskSetup(None, *_planted_in(worlds, request), salt=self._salt.fingerprint)
+
+    def _setup_of(self, family: Family[Any], worlds: Mapping[str, World], request: OpenRequest) -> TaskSetup:
+        try:
+            draw = family.draw(request.seed, request.split, self._salt)
+            instance, trouble = family.instance(worlds, draw)
+        except BadFamily as error:
+            raise Unprocessable(str(error)) from error
+        menu = family.shuffle_menu(trouble, draw) if request.menu else None
+        planted, fingerprint = _planted_in(worlds, request)
+        return TaskSetup(instance, planted, fingerprint, family.settling_hours, menu, self._salt.fingerprint)
 
     def _products_with(self, world: str) -> tuple[str, ...]:
         names = tuple(name for name, worlds in self._worlds.items() if world in worlds.fingerprints())
@@ -188,21 +208,8 @@ class TaskBuilder:
                     raise Unprocessable(f"{product}: {error}") from error
                 fork = forks.take()
                 rolled_back.callback(forks.give_back, fork)
-                worlds[product] = World(fork, request.seed)
+                worlds[product] = World(fork, self.mix_seed(request))
             yield worlds
-
-
-def _free_play(worlds: Mapping[str, World], request: OpenRequest) -> TaskSetup:
-    return TaskSetup(None, *_planted_in(worlds, request))
-
-
-def _setup_of(family: Family[Any], worlds: Mapping[str, World], request: OpenRequest) -> TaskSetup:
-    try:
-        instance, trouble = family.instance(worlds, request.seed, request.split)
-    except BadFamily as error:
-        raise Unprocessable(str(error)) from error
-    menu = family.shuffle_menu(trouble, request.seed, request.split) if request.menu else None
-    return TaskSetup(instance, *_planted_in(worlds, request), family.settling_hours, menu)
 
 
 def _planted_in(worlds: Mapping[str, World], request: OpenRequest) -> tuple[dict[str, PlantedRows], str]:

@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from services.kernel.salt import NO_SALT, Salt
+
 _ADDRESS = re.compile(r"DAYSHIFT_([A-Z][A-Z0-9_]*?)_(PORT|HARNESS_URL|URL)")
 _HARNESS_OFFSET = 10
+# Shorter salts could be found by trial from the fingerprint that verdicts carry.
+_SHORTEST_SALT = 16
 _ANY_HOST = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared with, not bound to
 
 
@@ -41,6 +45,8 @@ class Settings:
     control_token: str = field(default="", repr=False)
     harness_token: str = field(default="", repr=False)
     playground_token: str = field(default="playground", repr=False)
+    # Control's alone: products get seeds that it is mixed into.
+    salt: Salt = NO_SALT
     ledger_url: str = ""
     redis_url: str = ""
     lease_seconds: float = 1800.0
@@ -88,6 +94,7 @@ class Settings:
             control_token=variables.get("DAYSHIFT_CONTROL_TOKEN") or read_or_create_secret(var / "control.token"),
             harness_token=variables.get("DAYSHIFT_HARNESS_TOKEN") or read_or_create_secret(var / "harness.token"),
             playground_token=variables.get("DAYSHIFT_PLAYGROUND_TOKEN", "playground"),
+            salt=_salt(variables.get("DAYSHIFT_SALT", "")),
             ledger_url=variables.get("DAYSHIFT_LEDGER_URL", ""),
             redis_url=variables.get("DAYSHIFT_REDIS_URL", ""),
             lease_seconds=_number(variables, "DAYSHIFT_LEASE", 1800.0),
@@ -110,6 +117,13 @@ def reachable_host(host: str) -> str:
 def _addresses(variables: Mapping[str, str]) -> dict[tuple[str, str], str]:
     matches = ((_ADDRESS.fullmatch(name), value) for name, value in variables.items())
     return {(match[1].lower(), match[2]): value.rstrip("/") for match, value in matches if match and value}
+
+
+def _salt(secret: str) -> Salt:
+    if 0 < len(secret) < _SHORTEST_SALT:
+        # Without the value: an error message is no place for a secret.
+        raise BadSetting(f"DAYSHIFT_SALT must have at least {_SHORTEST_SALT} characters, not {len(secret)}")
+    return Salt(secret)
 
 
 def _sandbox(variables: Mapping[str, str]) -> SandboxSettings:

@@ -220,7 +220,7 @@ def test_a_split_in_the_options_of_reset_samples_from_its_own_families() -> None
 def test_sampling_reaches_every_family_that_the_products_can_serve_and_no_other() -> None:
     def family(name: str, *products: str, split: Split = "train") -> Family:
         budget = Budget(steps=1, hours=0)
-        return Family(id=name, products=list(products), split=[split], title="", instances=1, budget=budget)
+        return Family(id=name, products=list(products), split=[split], title="", instances={split: 1}, budget=budget)
 
     offered = Families(
         families=[family("b", "crm"), family("a", "crm"), family("c", "crm", "desk"), family("d", "crm", split="test")]

@@ -38,7 +38,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Templates]:
 
 def plant(templates: Templates, found: Family[Any], seed: int, split: Any = None) -> tuple[ForkedWorlds, Any, Any]:
     forked = {name: World(templates[name].take(), seed) for name in found.products}
-    instance, trouble = found.instance(forked, seed, split or found.splits[0])
+    instance, trouble = found.instance(forked, found.draw(seed, split or found.splits[0]))
     return forked, instance, trouble
 
 

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 from dayshift.wire import OpenRequest
 
-from fixtures.tasks.family import BadFamily, Family
+from fixtures.tasks.family import BadFamily, Family, InstanceDraw
 from fixtures.tasks.registry import family
 from services.control.problems import Unprocessable
 from services.control.task_setup import PlantedRows, SetupCache, TaskBuilder, TaskSetup, measure_bytes
@@ -34,12 +34,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
     computed: list[tuple[int, str]] = []
     original = type(family(TASK)).instance
 
-    def instance(self: Family[Any], worlds: Any, seed: int, split: Any) -> Any:
-        computed.append((seed, threading.current_thread().name))
+    def instance(self: Family[Any], worlds: Any, draw: InstanceDraw) -> Any:
+        computed.append((draw.number, threading.current_thread().name))
         time.sleep(0.1)
-        if seed == 13:
+        if draw.number == 13:
             raise BadFamily("seed 13 cannot be planted")
-        return original(self, worlds, seed, split)
+        return original(self, worlds, draw)
 
     monkeypatch.setattr(type(family(TASK)), "instance", instance)
     return computed

@@ -74,7 +74,8 @@ def test_the_same_seed_plants_the_same_and_another_seed_something_else(templates
     found = family(name)
     worlds = [World(templates.take(), seed) for seed in (5, 5, 6)]
     first, again, other = (
-        found.instance({"ide": world}, seed, found.splits[0])[0] for world, seed in zip(worlds, (5, 5, 6), strict=True)
+        found.instance({"ide": world}, found.draw(seed, found.splits[0]))[0]
+        for world, seed in zip(worlds, (5, 5, 6), strict=True)
     )
 
     assert first == again != other
@@ -84,7 +85,7 @@ def test_the_same_seed_plants_the_same_and_another_seed_something_else(templates
 @pytest.mark.parametrize("name", FAMILIES)
 def test_oracle_and_menu_use_public_operations_alone(templates: Forks, name: str) -> None:
     found = family(name)
-    _, trouble = found.instance({"ide": World(templates.take(), 3)}, 3, found.splits[0])
+    _, trouble = found.instance({"ide": World(templates.take(), 3)}, found.draw(3, found.splits[0]))
     paths = create_api(catalog.product("ide")).openapi()["paths"].values()
     public = {operation["operationId"] for path in paths for operation in path.values()}
     first = next(found.oracle(trouble))
