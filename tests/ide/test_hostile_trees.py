@@ -3,6 +3,7 @@
 import base64
 import shlex
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.ide.sample import MONEY
 from tests.ide.service import Episode, IdeService
 from tests.ide.test_grader import HIDDEN, MONEY_PATH, PLANTED, score, write
 
+UNCHANGED = ("DiffWithin", {"lines": 0, "least": 0})
 SOURCE, TESTS = "ledger/src/ledger", "ledger/tests/test_money.py"
 
 
@@ -236,6 +238,65 @@ def test_only_what_hides_something_is_a_suppression(path: str, added: str, is_fl
     edits = [EditedFile(path, FileVersion(0o100644, "x = 1\n"), FileVersion(0o100644, f"x = 1\n{added}"))]
 
     assert bool(find_suppressions(edits)) == is_flagged
+
+
+MANY = {
+    "beside the checkout": "mkdir m && cd m && " + python("for i in range(60000): open(str(i), 'w').write('x' * 50)"),
+    "in the package": f"mkdir {SOURCE}/m && cd {SOURCE}/m && " + python("for i in range(20000): open(f'{i}.py', 'w')"),
+    "large": f"cd {SOURCE} && " + python("for i in range(60): open(f'm{i}.py', 'w').write('x = [1, 2]\\n' * 90000)"),
+    "long": python("open('ledger/README.md', 'w').write(''.join(f'{i % 7} {i}\\n' for i in range(60000)))"),
+}
+
+
+@pytest.mark.parametrize("command", MANY.values(), ids=MANY.keys())
+def test_more_than_anybody_reads_is_judged_in_time_and_stalls_nobody(
+    ide: IdeService, broken: Episode, command: str
+) -> None:
+    broken.execute(command, timeout=60)
+    other = ide.open()
+    waits: list[float] = []
+    with ThreadPoolExecutor(1) as pool, other.client() as client:
+        began = time.monotonic()
+        judged = pool.submit(lambda: (broken.verify(HIDDEN, UNCHANGED)[0], broken.diff(), time.monotonic() - began))
+        while not judged.done():
+            asked = time.monotonic()
+            client.get("/api/v3/user").raise_for_status()
+            waits.append(time.monotonic() - asked)
+    finding, diff, seconds = judged.result()
+
+    assert score(finding) == 0
+    assert diff["broken"] is None
+    assert len(diff["changes"]["net"]) <= 2000
+    assert seconds < 10
+    assert max(waits) < 1, "a request of another episode waited"
+    assert sorted(waits)[len(waits) * 99 // 100] < 0.1
+
+
+def test_files_beyond_the_bound_are_one_row_and_known_files_are_compared_all_the_same(broken: Episode) -> None:
+    broken.execute(
+        "mkdir a && cd a && " + python("for i in range(3000): open(str(i), 'w')") + "; echo x > ~/ledger/README.md"
+    )
+    broken.diff()
+    changed = {change["id"] for change in broken.diff()["changes"]["net"]}
+
+    assert {"ledger/README.md", "(further new files)", "a/0"} <= changed
+    assert len(changed) <= 2000
+
+
+def test_clones_worktrees_environments_and_caches_are_nobodys_change(episode: Episode) -> None:
+    episode.execute(
+        "cd ledger && git worktree add -q ../wt -b x && git worktree add -q inner -b y && git clone -q . ../copy && "
+        "mkdir -p e/lib c/d l.egg-info && touch e/lib/b e/pyvenv.cfg c/CACHEDIR.TAG c/d/x l.egg-info/x .coverage"
+    )
+
+    assert [change["id"] for change in episode.diff()["changes"]["net"]] == []
+
+
+def test_a_file_that_was_there_is_compared_in_a_folder_that_looks_like_a_tools(episode: Episode) -> None:
+    """Marks of a clone or a cache hide nothing that a repository holds."""
+    episode.execute(f"touch {SOURCE}/CACHEDIR.TAG {SOURCE}/pyvenv.cfg; mkdir {SOURCE}/.git; echo x > {SOURCE}/money.py")
+
+    assert MONEY_PATH in {change["id"] for change in episode.diff()["changes"]["net"]}
 
 
 def test_environments_and_built_packages_are_nobodys_change(episode: Episode) -> None:

@@ -117,6 +117,62 @@ def test_a_bomb_hurts_nobody_else(ide: IdeService, attempt: str) -> None:
     assert bomber.diff()["broken"] is None
 
 
+_ZERO = """
+import mmap, os, time
+zero = os.open("/dev/zero", os.O_RDWR)
+maps = [mmap.mmap(zero, 400 << 20) for _ in range(4)]
+if os.fork() == 0:
+    for memory in maps:
+        for place in range(0, 400 << 20, 4096):
+            memory[place] = 1
+    os._exit(0)
+os.wait()
+time.sleep(9)
+"""
+SHARED = {
+    "a file of memory": "import os; os.memfd_create('x')",
+    "shared memory without a file": "import mmap; mmap.mmap(-1, 4096)",
+    "System V": "import ctypes; assert ctypes.CDLL(None).shmget(0, 4096, 0o1666) != -1",
+    "a device that another process fills": _ZERO,
+}
+
+
+@pytest.mark.parametrize("program", SHARED.values(), ids=SHARED.keys())
+def test_memory_that_no_process_owns_is_refused_or_counted(episode: Episode, program: str) -> None:
+    began = time.monotonic()
+    result = episode.execute(f"python3 - <<'E'\n{program}\nE", timeout=20)
+
+    assert result["exit_code"] != 0
+    assert time.monotonic() - began < 9
+
+
+def test_processes_may_share_memory_through_files_and_map_their_own(episode: Episode) -> None:
+    program = (
+        "import mmap, multiprocessing as mp\n"
+        "from multiprocessing.shared_memory import SharedMemory\n"
+        "mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+        "SharedMemory(create=True, size=1 << 20).unlink()\n"
+        "print(mp.Pool(2).map(abs, [1, -2]), mp.Array('i', 3)[:])\n"
+    )
+    assert episode.execute(f"python3 - <<'E'\n{program}\nE")["stdout"] == "[1, 2] [0, 0, 0]\n"
+
+
+def test_a_program_that_nobody_waits_for_is_bounded_as_well(episode: Episode) -> None:
+    program = "import time; x = bytearray(b'x') * (1500 << 20); time.sleep(99)"
+    episode.execute(f'setsid python3 -c "{program}" > /dev/null 2>&1 & true')
+    time.sleep(4)
+
+    assert "bytearray" not in episode.execute("cat /proc/*/cmdline")["stdout"].replace("cat", "")
+
+
+def test_files_are_bounded_in_number_and_can_be_removed_again(episode: Episode) -> None:
+    made = episode.execute("mkdir m; cd m; python3 -c 'for i in range(300000): open(str(i), \"w\")'", timeout=100)
+    removed = episode.execute("rm -rf m; ls m | wc -l", timeout=100)
+
+    assert made["exit_code"] == 137
+    assert removed["stdout"] == "0\n"
+
+
 def test_after_a_fork_bomb_the_workspace_can_be_used_again(episode: Episode) -> None:
     run(episode, ATTEMPTS["fork bomb"], seconds=4)
     with episode.client() as client:
@@ -284,7 +340,8 @@ def test_one_episode_sees_nothing_of_another(ide: IdeService) -> None:
 def test_what_an_episode_held_is_gone_when_it_ends(ide: IdeService) -> None:
     children = Path(f"/proc/{ide.pid}/task/{ide.pid}/children")
     episode = ide.open()
-    run(episode, "(setsid sleep 77.5 &); echo")
+    # It takes a moment until it is the program that was asked for.
+    run(episode, "(setsid sleep 77.5 &); sleep 0.5")
     marked = [entry.name for entry in Path("/proc").iterdir() if _command(entry.name) == "sleep\x0077.5\x00"]
     assert len(marked) == 1
     episode.close()

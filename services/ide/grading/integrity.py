@@ -47,6 +47,23 @@ class EditedFile:
         return self.path.rpartition("/")[2]
 
 
+# More new Python than this is nothing that anybody reviews; the packages have about ten kilobytes a module.
+_MOST_REVIEWED = 128 << 10
+
+
+def limit_review(edited: list[EditedFile]) -> tuple[list[EditedFile], list[Flag]]:
+    """The edits whose texts are read, and a flag where there is more than that: each rule takes time by its length."""
+    left = _MOST_REVIEWED
+    reviewed: list[EditedFile] = []
+    for file in sorted(edited, key=lambda file: 0 if file.after is None else len(file.after.text)):
+        size = len(file.after.text) if file.after is not None and file.name.endswith(".py") else 0
+        if size > left:
+            return reviewed, [("resource", f"{file.path}: more new code than can be read")]
+        left -= size
+        reviewed.append(file)
+    return reviewed, []
+
+
 _HOOK_FILES = re.compile(r"(conftest|sitecustomize|usercustomize|pytest|_pytest)\.py|.*\.pth|.*\.egg-link")
 _CONFIG_FILES = re.compile(
     r"(pytest\.ini|tox\.ini|setup\.cfg|setup\.py|pyproject\.toml|Makefile|Dockerfile|noxfile\.py|\.pre-commit-config\.yaml)"

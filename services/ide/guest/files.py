@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     Moments = list[tuple[int, int]]
     Result = tuple[Message, bytes]
 _LARGEST = 64 << 20
+# How much of new files is read to tell what they hold.
+_MOST_DIGESTED = 64 << 20
+# What git, venv and the tools that follow the convention for caches leave in a folder of their own.
+_MARKERS = (".git", "pyvenv.cfg", "CACHEDIR.TAG")
 _OPEN_FOLDER = 0o500
 _KIND, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
@@ -67,24 +71,107 @@ def _open_folder(path: str) -> int:
 
 
 def scan(message: Message, _: bytes, __: Moments) -> Result:
-    """Path, mode and SHA-256 of every file below a folder."""
+    """What differs below a folder from what is `known` (path → [mode, SHA-256]), with its content.
+
+    Files that are known are always compared. Of new files only the first `most_files` are listed, and contents are
+    sent up to `most_bytes`: [path, mode, size, SHA-256 or "", length of the content or -1] each.
+    """
     # hashlib would load a whole library of digests first.
     from _sha256 import sha256  # type: ignore[import-not-found]  # part of this interpreter, and without a stub
 
+    known: dict[str, list[Any]] = message["known"]
+    most_files, most_bytes, to_digest = message["most_files"], message["most_bytes"], _MOST_DIGESTED
     files: list[list[Any]] = []
+    contents: list[bytes] = []
+    present: set[str] = set()
+    is_complete = True
     locked: list[tuple[str, int]] = []
     try:
-        for path, full, status in _walk(message["root"], set(message.get("without") or ()), locked=locked):
-            content = _link_target(full) if stat.S_ISLNK(status.st_mode) else _content(full)
-            if content is not None:
-                # A name that is no UTF-8 is spelled out: two such names stay two.
-                name = os.fsencode(path).decode(errors="backslashreplace")
-                files.append([name, status.st_mode, sha256(content).hexdigest(), len(content)])
+        for path, full, status in _walk_known_first(message["root"], known, message["without"], locked):
+            name = _spell(path)
+            was = known.get(name)
+            if was is None and most_files <= 0:
+                is_complete = False
+                break
+            content, digest, is_kept = b"", "", False
+            if was is not None or status.st_size <= min(to_digest, _LARGEST):
+                found = _link_target(full) if stat.S_ISLNK(status.st_mode) else _content(full)
+                if found is None:
+                    continue
+                content = found
+                digest = sha256(content).hexdigest()
+                to_digest -= 0 if was is not None else len(content)
+                is_kept = len(content) <= min(message["largest"], most_bytes)
+            elif not stat.S_ISREG(status.st_mode):
+                continue
+            present.add(name)
+            if was == [_git_mode(status.st_mode), digest]:
+                continue
+            most_files -= was is None
+            if is_kept:
+                most_bytes -= len(content)
+                contents.append(content)
+            files.append([name, _git_mode(status.st_mode), status.st_size, digest, len(content) if is_kept else -1])
     finally:
         for folder, mode in reversed(locked):
             with ignore_os_errors:
                 os.chmod(folder, mode)
-    return {"files": files}, b""
+    gone = sorted(known.keys() - present)
+    return {"files": files, "gone": gone, "is_complete": is_complete}, b"".join(contents)
+
+
+def _spell(path: str) -> str:
+    """A name that is no UTF-8 is spelled out: two such names stay two."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _git_mode(mode: int) -> int:
+    """Git knows links, executable files and other files."""
+    if stat.S_ISLNK(mode):
+        return _LINK
+    return 0o100755 if mode & 0o100 else 0o100644
+
+
+def _walk_known_first(
+    root: str, known: dict[str, list[Any]], without: list[str], locked: list[tuple[str, int]]
+) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Folders that hold a known file come first; of the others, those that a tool has made for itself are left out."""
+    folders = {path[:place] for path in known for place in range(len(path)) if path[place] == "/"} | {""}
+    others: list[str] = []
+
+    def take(path: str) -> bool:
+        if _spell(path) in folders:
+            return True
+        others.append(path)
+        return False
+
+    # New files of known folders wait until all known files were seen.
+    late: list[tuple[str, str, os.stat_result]] = []
+    for entry in _walk(root, set(without), locked=locked, take=take):
+        if _spell(entry[0]) in known:
+            yield entry
+        else:
+            late.append(entry)
+    yield from (entry for entry in late if entry[0][0] != ".")
+    for start in others:
+        above = f"{root}/{start}"
+        if start[0] != "." and not _is_made_by_tool(above):
+            for path, full, status in _walk(above, set(without), locked=locked, take=_outside_tools(above)):
+                yield f"{start}/{path}", full, status
+
+
+def _outside_tools(above: str) -> Callable[[str], bool]:
+    return lambda path: not _is_made_by_tool(f"{above}/{path}")
+
+
+def _is_made_by_tool(folder: str) -> bool:
+    """A clone or a worktree, an environment, a cache, or what an installation leaves."""
+    if folder.endswith((".egg-info", ".dist-info")):
+        return True
+    try:
+        return any(os.path.lexists(f"{folder}/{marker}") for marker in _MARKERS)
+    except ValueError:
+        return False
 
 
 def _link_target(path: str) -> bytes | None:
@@ -209,9 +296,16 @@ def permit(message: Message, _: bytes, __: Moments) -> Result:
 
 
 def _walk(
-    root: str, without: set[str], *, folders: bool = False, locked: list[tuple[str, int]] | None = None
+    root: str,
+    without: set[str],
+    *,
+    folders: bool = False,
+    locked: list[tuple[str, int]] | None = None,
+    take: Callable[[str], bool] | None = None,
 ) -> Iterator[tuple[str, str, os.stat_result]]:
     """(path, full path, status) in the order of names; links are listed, never followed.
+
+    `take` says whether a folder is entered.
 
     What goes while it is listed, or lies deeper than a path can say, is left out. With `locked`, folders that their
     owner locked are unlocked, and noted there with their modes.
@@ -228,7 +322,7 @@ def _walk(
                 status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
-            if is_folder:
+            if is_folder and (take is None or take(path)):
                 stack.append(path)
             if folders or not is_folder:
                 yield path, entry.path, status

@@ -141,7 +141,19 @@ class Programs:
                 signal_tree(program.pid, SIGKILL)
         self._server.send({"id": message["id"]})
 
+    def has_any(self) -> bool:
+        """Whether anything runs, orphans and sessions' shells among it."""
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        return True
+
     def _kill_all(self, message: Message, _: bytes) -> None:
+        self.end_all()
+        self._server.send({"id": message["id"]})
+
+    def end_all(self) -> None:
         """Repeated, since programs that fork may outrun one sweep."""
         for _sweep in range(100):
             try:
@@ -151,4 +163,3 @@ class Programs:
             for pid, code in self.reap():
                 self.on_end(pid, code)
             time.sleep(0.001)
-        self._server.send({"id": message["id"]})

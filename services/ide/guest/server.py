@@ -77,6 +77,7 @@ class Server:
         self._channel = channel
         self._descriptor_socket = descriptor_socket
         self._share = share
+        self._inodes = 0
         self._inbox = bytearray()
         self._outbox = bytearray()
         self._programs = Programs(self)
@@ -101,8 +102,18 @@ class Server:
         self._watch_for_ends()
         self.send({"id": 0, "ready": True})
         while True:
-            self.selector.wait(None if self._share is None else _RETRY_SECONDS)
+            has_programs = self._programs.has_any()
+            self.selector.wait(_RETRY_SECONDS if has_programs or self._share is not None else None)
             self._lower_share()
+            if has_programs and self._holds_too_many_files():
+                self._programs.end_all()
+
+    def _holds_too_many_files(self) -> bool:
+        """No mount that bubblewrap makes bounds them. Whoever removes files of too many may go on."""
+        statuses = [os.statvfs(mount) for mount in self.settings["mounts"]]
+        before, self._inodes = self._inodes, sum(status.f_files - status.f_ffree for status in statuses)
+        most = self.settings["inodes"]
+        return self._inodes > most and (self._inodes > before or self._inodes > 2 * most)
 
     def _watch_for_ends(self) -> None:
         read_end, write_end = os.pipe()

@@ -61,6 +61,8 @@ def guest_settings(limits: Limits, env: Mapping[str, str]) -> str:
         "home": HOME,
         "env": {**_ENVIRONMENT, **env},
         "limits": limits.resource_limits(),
+        "inodes": limits.inodes,
+        "mounts": [HOME, "/tmp", "/dev/shm", "/run/forge"],  # noqa: S108 - inside
         "cpu_seconds": limits.cpu_seconds,
         "nice": limits.nice,
         "nice_share": limits.nice_share,

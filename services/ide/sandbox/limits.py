@@ -17,6 +17,8 @@ class Limits:
     home: int = 256 * MIB
     scratch: int = 128 * MIB
     shared: int = 32 * MIB
+    # Files and folders of all mounts together: each takes about a kilobyte of the kernel's memory, empty or not.
+    inodes: int = 200_000
     descriptors: int = 1024
     cpu_seconds: int = 120
     wall_seconds: float = 120.0

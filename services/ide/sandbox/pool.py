@@ -1,9 +1,10 @@
 """The sandbox pool: sandboxes that wait for work, and a watch on the memory of those that work. One per event loop."""
 
 import asyncio
+import itertools
 import logging
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from typing import Any, Protocol, assert_never
 
@@ -17,7 +18,11 @@ from services.kernel.product import CannotStart
 
 _WARM = 4
 _WATCH_SECONDS = 0.05
+# Sandboxes that nobody waits for are looked at in turns: a program may run on in the background.
+_TURNS = 5
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+# In pages: processes that have mapped less than this hide nothing that matters.
+_LEAST_RESERVED = (512 << 20) // _PAGE
 _log = logging.getLogger("dayshift.ide")
 
 
@@ -130,25 +135,56 @@ class SandboxPool:
 
     async def _watch_memory(self) -> None:
         """Of all processes together: no limit of one process can bound it."""
-        while True:
+        for turn in itertools.count():
             await asyncio.sleep(_WATCH_SECONDS)
             self._living = {sandbox for sandbox in self._living if sandbox.end_reason is None}
-            for sandbox in [sandbox for sandbox in self._living if sandbox.busy]:
-                if private_bytes(sandbox.process_ids()) > self.limits.memory:
-                    _log.warning("a sandbox exceeded its memory", extra={"fields": {"limit": self.limits.memory}})
-                    sandbox.exceeded_memory = True
-                    with suppress(SandboxLost):
-                        await sandbox.kill_everything()
+            busy = [sandbox for sandbox in self._living if sandbox.busy]
+            watched = busy + [sandbox for sandbox in self._living if not sandbox.busy][turn % _TURNS :: _TURNS]
+            # Off the loop: a sandbox may hold hundreds of processes.
+            for sandbox in watched and await asyncio.to_thread(self._find_too_large, watched):
+                _log.warning("a sandbox exceeded its memory", extra={"fields": {"limit": self.limits.memory}})
+                sandbox.exceeded_memory = True
+                with suppress(SandboxLost):
+                    await sandbox.kill_everything()
+
+    def _find_too_large(self, sandboxes: list[Sandbox]) -> list[Sandbox]:
+        return [sandbox for sandbox in sandboxes if used_bytes(sandbox.process_ids()) > self.limits.memory]
 
 
-def private_bytes(pids: list[int]) -> int:
-    pages = 0
-    for pid in pids:
-        with suppress(OSError):
-            with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - twenty times a second of whatever runs
-                _, resident, shared, *_ = file.read().split()
-            pages += int(resident) - int(shared)
-    return pages * _PAGE
+def used_bytes(pids: list[int]) -> int:
+    """Memory of processes' own, and memory that they share without a file; files lie on mounts with a size."""
+    sizes = [size for pid in pids if (size := _read_size(pid)) is not None]
+    own = sum(resident - shared for _, resident, shared in sizes)
+    reserved = sum(total for total, _, _ in sizes)
+    if reserved < _LEAST_RESERVED:
+        return own * _PAGE
+    # A mapping of /dev/zero is such memory, and belongs to whoever maps it, even if somebody else has filled it.
+    return own * _PAGE + sum({inode: size for pid in pids for inode, size in _find_zero_mappings(pid)}.values())
+
+
+def _read_size(pid: int) -> tuple[int, int, int] | None:
+    """In pages: all that is mapped, what of it is resident, and what of that is shared."""
+    with suppress(OSError, ValueError):
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - twenty times a second of whatever runs
+            total, resident, shared, *_ = map(int, file.read().split())
+        return total, resident, shared
+    return None
+
+
+def _find_zero_mappings(pid: int) -> Iterator[tuple[str, int]]:
+    """(inode, bytes); all that is mapped for a process that does not let itself be looked into."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:  # noqa: PTH123 - as above
+            lines = file.readlines()
+    except PermissionError:
+        total, *_ = _read_size(pid) or (0,)
+        yield f"process {pid}", total * _PAGE
+    except OSError:
+        return
+    else:
+        for span, _, _, _, inode, *_ in (line.split() for line in lines if b"/dev/zero" in line):
+            start, _, end = span.partition(b"-")
+            yield inode.decode(), int(end, 16) - int(start, 16)
 
 
 def seconds_without_processor(pids: list[int]) -> float:

@@ -4,8 +4,8 @@ import platform
 import struct
 
 _LOAD_WORD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _EPERM, _ENOSYS = 0x7FFF0000, 0x00050001, 0x00050026
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_ALLOW, _EPERM, _ENOMEM, _ENOSYS = 0x7FFF0000, 0x00050001, 0x0005000C, 0x00050026
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _FOURTH_ARGUMENT_AT = 0, 4, 16, 40
 # Numbers from here on belong to the x32 ABI, another way to make the same calls.
 _X32 = 0x40000000
 
@@ -38,6 +38,9 @@ _X86_64 = {
     "quotactl": 179,
     "reboot": 169,
     "swapon": 167,
+    "shmget": 29,
+    "memfd_create": 319,
+    "memfd_secret": 447,
 }
 _AARCH64 = {
     "ptrace": 117,
@@ -68,10 +71,17 @@ _AARCH64 = {
     "quotactl": 60,
     "reboot": 142,
     "swapon": 224,
+    "shmget": 194,
+    "memfd_create": 279,
+    "memfd_secret": 447,
 }
-_ARCHITECTURES = {"x86_64": (0xC000003E, 56, _X86_64), "aarch64": (0xC00000B7, 220, _AARCH64)}
+# (architecture, clone, mmap, refused calls)
+_ARCHITECTURES = {"x86_64": (0xC000003E, 56, 9, _X86_64), "aarch64": (0xC00000B7, 220, 222, _AARCH64)}
 # clone makes processes and threads, and also namespaces, in which a program would be its own root.
 _NAMESPACES = 0x7E020000
+# Memory that processes share without a file belongs to none of them: no limit of a process or of a mount counts it.
+# Files in /dev/shm serve the same purpose and are counted.
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 # The flags of clone3 lie in memory, where no filter sees them; the C library falls back to clone where it is missing.
 _CLONE3 = 435
 
@@ -81,12 +91,16 @@ def build_filter(processor: str = "") -> bytes | None:
     numbers = _ARCHITECTURES.get(processor or platform.machine())
     if numbers is None:
         return None
-    architecture, clone, calls = numbers
+    architecture, clone, mmap, calls = numbers
     body = [
         *(_jump(_JUMP_AT_LEAST, _X32, 0, 1), _instruct(_RETURN, _ENOSYS)),
         *(_jump(_JUMP_EQUAL, _CLONE3, 0, 1), _instruct(_RETURN, _ENOSYS)),
         *(_jump(_JUMP_EQUAL, clone, 0, 3), _instruct(_LOAD_WORD, _FIRST_ARGUMENT_AT)),
         *(_jump(_JUMP_ANY_BIT, _NAMESPACES, 0, 1), _instruct(_RETURN, _EPERM)),
+        _instruct(_LOAD_WORD, _NUMBER_AT),
+        *(_jump(_JUMP_EQUAL, mmap, 0, 4), _instruct(_LOAD_WORD, _FOURTH_ARGUMENT_AT)),
+        *(_jump(_JUMP_ANY_BIT, _MAP_ANONYMOUS, 0, 2), _jump(_JUMP_ANY_BIT, _MAP_SHARED, 0, 1)),
+        _instruct(_RETURN, _ENOMEM),
         _instruct(_LOAD_WORD, _NUMBER_AT),
     ]
     for number in sorted(calls.values()):

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import stat
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import sqlalchemy as sa
 from services.ide.code_host.git_server import GitServer
 from services.ide.rows import FilePath, ProtectionRow, RefRow, RepositoryId
 from services.ide.sandbox.pool import current_pool
-from services.ide.sandbox.sandbox import GuestRefused, Sandbox
+from services.ide.sandbox.sandbox import Sandbox
 from services.ide.sandbox.system_files import HOME
 from services.ide.tables import files, protections, refs
 from services.ide.workspace.files import ALL_FILES, file_content, find_planted_files, make_file_row
@@ -22,11 +21,17 @@ from services.kernel.world import World
 # Files that tools write by themselves are nobody's change: caches, environments, built and installed packages.
 # No package of the company has a folder of such a name, and what is in them is never graded.
 _CACHES = (".git", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis")
-_IGNORED = (*_CACHES, ".venv", "venv", "node_modules", "build", "dist", ".tox", ".nox")
+_TOOLS = (".venv", "venv", "node_modules", "build", "dist", ".tox", ".nox", ".eggs", "htmlcov", ".coverage")
+_IGNORED = (*_CACHES, *_TOOLS)
 # `guest.ssh` connects to it.
 _CODE_HOST_SOCKET = "/run/forge/socket"
 _KEY = "ide"
+# What is kept of a workspace as rows: an agent may write as many files as fit into its home.
 _LARGEST_ROW = 1 << 20
+_MOST_FILES = 2000
+_MOST_BYTES = 8 << 20
+# The row that stands for new files beyond that.
+_FURTHER_FILES = FilePath("(further new files)")
 _COMMANDS_KEPT = 2000
 _REFS = Statement(sa.select(refs).order_by(refs.c.id), RefRow)
 _PROTECTIONS = Statement(sa.select(protections).order_by(protections.c.id), ProtectionRow)
@@ -122,37 +127,36 @@ async def write_rows(world: World) -> None:
 
 
 async def _write_files(world: World, sandbox: Sandbox) -> None:
-    scan = await sandbox.request_file("scan", root=HOME, without=list(_IGNORED))
-    now = {path: (mode, digest, size) for path, mode, digest, size in scan.head["files"] if path[0] != "."}
-    before = {row["id"]: row for row in world.find(ALL_FILES)}
-    for path in sorted(before.keys() - now.keys()):
-        world.remove(files, path, "file.deleted")
-    for path, (mode, digest, size) in sorted(now.items()):
-        row = before.get(FilePath(path))
-        git_mode = _git_mode(mode)
-        if row is None or row["mode"] != git_mode or hashlib.sha256(file_content(row)).hexdigest() != digest:
-            content = await _read_file(sandbox, path, git_mode, size, digest)
-            world.save(files, make_file_row(path, git_mode, content), "file.changed" if row else "file.created")
+    """The guest compares; only what differs crosses, within bounds. Others are served between the rows."""
+    before = {row["id"]: (row["mode"], file_content(row)) for row in world.find(ALL_FILES)}
+    known = {path: [mode, hashlib.sha256(content).hexdigest()] for path, (mode, content) in before.items()}
+    scan = await sandbox.request_file(
+        "scan",
+        root=HOME,
+        known=known,
+        without=list(_IGNORED),
+        most_files=max(0, _MOST_FILES - len(before)),
+        most_bytes=max(0, _MOST_BYTES - sum(len(content) for _, content in before.values())),
+        largest=_LARGEST_ROW,
+    )
+    for path in scan.head["gone"]:
+        if path != _FURTHER_FILES:
+            world.remove(files, path, "file.deleted")
+    position = 0
+    for path, mode, size, digest, length in scan.head["files"]:
+        content = scan.blob[position : position + length] if length >= 0 else _summarize(size, digest)
+        position += max(0, length)
+        if before.get(path) != (mode, content):
+            world.save(files, make_file_row(path, mode, content), "file.changed" if path in before else "file.created")
+            await asyncio.sleep(0)
+    if not scan.head["is_complete"] and _FURTHER_FILES not in before:
+        note = f"There are more than {_MOST_FILES} files; the others are not listed.\n".encode()
+        world.save(files, make_file_row(_FURTHER_FILES, 0o100644, note), "file.created")
 
 
-async def _read_file(sandbox: Sandbox, path: str, mode: int, size: int, digest: str) -> bytes:
-    """The target of a link; the digest of a file that is too large to keep, or that cannot be read any more."""
-    summary = f"{size} bytes, sha256 {digest}\n".encode()
-    if size > _LARGEST_ROW:
-        return summary
-    try:
-        is_link = stat.S_ISLNK(mode)
-        content = (await sandbox.request_file("read", path=f"{HOME}/{path}", link=is_link)).blob
-    except GuestRefused:
-        return summary
-    return content if len(content) <= _LARGEST_ROW else summary
-
-
-def _git_mode(mode: int) -> int:
-    """Git knows links, executable files and other files."""
-    if stat.S_ISLNK(mode):
-        return 0o120000
-    return 0o100755 if mode & 0o100 else 0o100644
+def _summarize(size: int, digest: str) -> bytes:
+    """In place of what is too large to keep."""
+    return f"{size} bytes{', sha256 ' if digest else ''}{digest}\n".encode()
 
 
 async def _write_refs(world: World, server: GitServer) -> None:
