@@ -167,7 +167,9 @@ def mentions(text: str, saying: Saying) -> bool:
 
 
 def _states(sentence: str, statement: Statement) -> bool:
-    if _PARTLY.search(sentence) or _AMOUNT.search(sentence) or not _find_beginnings(statement.to, sentence):
+    if statement.is_of_money and (_PARTLY.search(sentence) or _AMOUNT.search(sentence)):
+        return False
+    if statement.to and not _find_beginnings(statement.to, sentence):
         return False
     return any(not _is_doubted(sentence[:start]) for start in _find_beginnings(statement.done, sentence))
 
