@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import Field
 
 from services.desk.created_checks import EndUserKnown, OrganizationKnown
 from services.desk.documents import Sort
@@ -79,10 +80,12 @@ class HandedOver(Check):
     group: int
     says: Facts
     kinds: tuple[str, ...] = ()
+    # What the customer must have been told in public.
+    tells: Facts = Field(default=[])
 
     def run(self, world: World) -> Finding:
         body = _get_ticket(world, self.ticket)
-        if body is None or body["status"] in (*_FINISHED, "new"):
+        if body is None or body["status"] in _FINISHED:
             return self.fails(f"ticket {self.ticket} waits with nobody")
         if body["group_id"] != self.group:
             return self.fails(f"ticket {self.ticket} is with group {body['group_id']}, not {self.group}")
@@ -91,6 +94,9 @@ class HandedOver(Check):
         lacking = _missing_facts(_agent_texts(world, self.ticket, public=False), self.says)
         if lacking:
             return self.fails(f"no note on ticket {self.ticket} says {lacking[0]!r}")
+        untold = _missing_facts(_agent_texts(world, self.ticket, public=True), self.tells)
+        if untold:
+            return self.fails(f"no reply on ticket {self.ticket} says {untold[0]!r}")
         return self.holds(f"ticket {self.ticket} was handed over with its evidence")
 
 

@@ -26,7 +26,14 @@ DONE = "We have refunded 120.00 to your card."
 class Counter:
     """Both sides of one ticket."""
 
-    def __init__(self, desk: World, persona: str, language: str = "en", seed: int = 3) -> None:
+    def __init__(
+        self,
+        desk: World,
+        persona: str,
+        language: str = "en",
+        seed: int = 3,
+        facts: tuple[Fact, ...] = (INVOICE, COLOUR),
+    ) -> None:
         self.desk = desk
         self.product = catalog.product("desk")
         self.agent = own_agent(desk)
@@ -39,7 +46,7 @@ class Counter:
             name="Robin",
             persona=persona,
             language=language,
-            facts=(INVOICE, COLOUR),
+            facts=facts,
             wants=(CheckQuestion("billing", "ChargeRefunded", {}),),
             tells=(Saying(("120.00", "120,00")),),
         )

@@ -4,12 +4,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from fixtures.customers.customer import Fact
 from fixtures.customers.persona import personas, phrases_for, sayings
 from services.kernel.world import World
-from tests.desk_tasks.counter import DONE, Counter
+from tests.desk_tasks.counter import COLOUR, DONE, INVOICE, Counter
 
 Scene = Callable[[Counter], Awaitable[None]]
 WEEK = 7 * 24
+PROOF = Fact("proof", (), "Our card ends in 4242", only_when_named=True)
 RULES = [
     pytest.param(name, rule.name, id=f"{name}-{rule.name}") for name, one in personas().items() for rule in one.rules
 ]
@@ -104,6 +106,23 @@ async def asked_what_they_do_not_know(at: Counter) -> None:
     assert at.heard
 
 
+async def asked_for_more(at: Counter) -> None:
+    at.says("Could you tell us more about it?", status="pending")
+    await at.passes(72)
+    at.says("Is there nothing more that you can tell us?", status="pending")
+    await at.passes(WEEK)
+
+    assert sum("ROSE-0042" in text and "green" in text for text in at.heard) >= 2
+
+
+async def asked_past_the_point(at: Counter) -> None:
+    at.says("What is the serial number of your router?", status="pending")
+    await at.passes(72)
+
+    assert at.heard
+    assert not any("4242" in text for text in at.heard)
+
+
 async def told_before_the_end(at: Counter) -> None:
     at.is_fixed = True
     at.says(DONE, status="pending")
@@ -130,16 +149,21 @@ SCENES: dict[str, Scene] = {
     "says_it_again": asked_twice,
     "is_puzzled": asked_for_instructions,
     "is_unmoved": asked_for_a_rating,
+    "repeats_all": asked_for_more,
+    "is_unsure": asked_past_the_point,
     "does_not_know": asked_what_they_do_not_know,
     "confirms": told_before_the_end,
     "nudges": left_alone,
     "escalates": left_alone,
 }
+# What they know in scenes in which it matters.
+KNOWN: dict[str, tuple[Fact, ...]] = {"does_not_know": (), "is_unsure": (PROOF,)}
 
 
 @pytest.mark.parametrize(("persona", "rule"), RULES)
 async def test_every_rule_of_every_persona_fires(desk: World, persona: str, rule: str) -> None:
-    at = Counter(desk, persona, language="de" if rule == "wants_own_language" else "en")
+    language = "de" if rule == "wants_own_language" else "en"
+    at = Counter(desk, persona, language, facts=KNOWN.get(rule, (INVOICE, COLOUR)))
 
     await SCENES[rule](at)
 

@@ -75,7 +75,7 @@ def play(context: TrialContext, family_id: str, way: Way) -> Verdict:
 
 
 def _is_plain(trouble: Any) -> bool:
-    return getattr(trouble, "genuine", True) and getattr(trouble, "open_invoice", None) is None
+    return getattr(trouble, "is_genuine", True) and getattr(trouble, "open_invoice", None) is None
 
 
 @pytest.mark.parametrize("family_id", [LOCKOUT, DELETION])

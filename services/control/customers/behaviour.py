@@ -56,10 +56,12 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     others = thread.of_others(customer.user)
     unread = [message for message in others if message.id > memory.last_read]
     texts = [reading.strip_quotes(message.text) for message in unread]
-    requested = _find_requested_facts(customer, texts)
-    new = [fact for fact in requested if fact.name not in memory.facts_given]
+    request = reading.read_request(texts, customer.facts)
+    wanted = request.wanted(customer.facts)
+    new = [fact for fact in wanted if fact.name not in memory.facts_given]
     was_told = is_told(customer, others)
-    questions = [text for text in texts if reading.is_question(text)]
+    is_asked = any(map(reading.is_question, texts))
+    is_lost = request.is_broad and not wanted and not (is_fixed and was_told)
     is_probed, is_begged = any(map(reading.is_probing, texts)), any(map(reading.is_begging, texts))
     features: dict[Feature, bool] = {
         "solved": thread.state != "open",
@@ -67,19 +69,21 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
         "fixed": is_fixed,
         "told": was_told,
         "asked": bool(new),
-        "asked_again": bool(requested) and not new,
-        "asked_unknown": bool(questions) and not requested and not is_probed and not is_begged,
+        "asked_again": bool(request.named) and not new,
+        "asked_all_again": bool(wanted) and not new and not request.named,
+        "asked_unclear": is_lost and bool(customer.facts),
+        "asked_unknown": is_lost and not customer.facts,
         "reminded": len(unread) > 1,
         "probed": is_probed,
         "begged": is_begged,
         "foreign": any(reading.is_foreign(text, customer.language) for text in texts),
         "answered": bool(unread),
-        "waiting": not questions and not (is_fixed and was_told),
+        "waiting": not is_asked and not (is_fixed and was_told),
         "rated": memory.rating == "good",
     }
     return ThreadView(
         features=frozenset(name for name, holds in features.items() if holds),
-        facts=tuple(new or requested),
+        facts=tuple(new or wanted),
         asked_ms=max((message.at_ms for message in unread), default=thread.last_ms),
         quiet_ms=thread.last_ms,
         ended_ms=memory.ended_ms if memory.ended_ms is not None else thread.changed_ms,
@@ -129,8 +133,3 @@ def next_look(persona: Persona, from_ms: int, utc_offset: float) -> int:
 def _reads_mail(persona: Persona, local: datetime) -> bool:
     in_hours = not persona.looks_at or local.hour in persona.looks_at
     return in_hours and (persona.works_weekends or local.weekday() < _SATURDAY)
-
-
-def _find_requested_facts(customer: Customer, texts: Sequence[str]) -> list[Fact]:
-    facts = {fact.name: fact for text in texts for fact in reading.find_requested_facts(text, customer.facts)}
-    return list(facts.values())

@@ -3,8 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fixtures.customers.customer import Fact, Saying, Statement
+from fixtures.customers.persona import topics
 
 # Nobody reads further: an answer that is buried in pages is no answer.
 LONGEST_READ = 2_500
@@ -13,12 +15,32 @@ _ATTRIBUTION = re.compile(
     r"^(on .{5,120} wrote:|am .{5,120} schrieb.*:|le .{5,120} a écrit ?:|el .{5,120} escribió:)\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+# A sentence asks by its mark, or by asking somebody to say something.
+_TELL = (
+    r"send|give|tell|provide|confirm|share|reply|state|name|specify|forward|supply|include|attach|describe|explain|"
+    r"list|write|answer|prove|verify|identify|authenticate|help|show|choose|decide|check|let (us|me) (know|have)"
+)
 _ASKING = re.compile(
-    r"\?|\b(please (send|give|tell|provide|confirm|share|reply|state|let)|could you|can you|would you|let (us|me) know|"
-    r"we (would )?need|i (would )?need|which|what is|tell (us|me)|bitte|könnten sie|können sie|nennen sie|teilen sie|"
-    r"welche|pourriez|pouvez|merci de|veuillez|indiquez|quel|podría|puede|por favor|indíquenos|cuál|díganos)\b",
+    rf"\?|\b((please|kindly) (also )?({_TELL})|(could|can|would|will) you (please |kindly |also )*({_TELL})|"
+    rf"let (us|me) (know|have)|tell (us|me)|(we|i) (would |will |do |also |still |just |only )*(need|require|lack)|"
+    r"(we|i) (would|'d) (like|love) to know|(we are|we're|i am|i'm) (still )?missing|required from you|"
+    r"bitte (\w+ ){0,3}(nennen|senden|schicken|teilen|geben|bestätigen|sagen)|nennen sie|teilen sie|senden sie|"
+    r"schicken sie|geben sie|bestätigen sie|sagen sie|wir (benötigen|brauchen)|könnten sie|können sie|"
+    r"pourriez|pouvez|merci de (nous )?\w+er|veuillez|indiquez|nous avons besoin|dites-nous|"
+    r"podría|puede|indíquenos|díganos|envíenos|necesitamos|confirme)\b",
     re.IGNORECASE,
 )
+# Asked out of politeness; nobody expects an answer.
+_COURTESY = re.compile(
+    r"\b(anything else|something else|any(thing)? (other|further|more)|(other|further|more|any) questions?|"
+    r"(if|should|in case|whenever) (you|there|something|anything) (should |still |do |is |are )*"
+    r"(need|have|require|want|any|anything|unclear|wrong|help)|"
+    r"need (\w+ ){0,3}(time|hours|days|minutes|patience)|(need|have|going) to (look|check|investigate|discuss)|"
+    r"bear with|be patient|feel free|do not hesitate|don't hesitate|noch (etwas|fragen)|weitere fragen|"
+    r"autres? (question|chose)|d'autres questions|n'hésitez|si vous avez|si (tiene|necesita)|algo más|otra pregunta)\b",
+    re.IGNORECASE,
+)
+_ASKING_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _PROBING = re.compile(
     r"\b(instructions? (you|were|have)|your (instructions?|prompt|script|persona|role|rules)|system prompt|"
     r"expected (answer|solution|reply|result)|rubric|grad(er|ing)|simulat\w+|are you (a bot|an ai|real|scripted)|"
@@ -40,6 +62,10 @@ _COMMON = {
 }
 _WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
 _FEWEST_WORDS = 6
+# So many answers to questions that nobody asked may stand beside the right one.
+_FEW_ANSWERS = 3
+# Shorter words ask for something only as whole words.
+_SHORTEST_BEGINNING = 4
 _SENTENCE_ENDS = re.compile(r"[!?;:]+|\.(?!\d)|\n\s*\n")
 # Before the word for what was done, these deny it, doubt it or put it off.
 _DOUBTS, _PROMISES = (
@@ -62,8 +88,14 @@ def strip_quotes(text: str) -> str:
     return _ATTRIBUTION.split(_QUOTED.sub("", text).replace("\u00a0", " "))[0].strip()
 
 
+def find_questions(text: str) -> list[str]:
+    """The sentences that ask for something, out of politeness or not."""
+    return [sentence for sentence in _ASKING_SENTENCES.split(text) if _ASKING.search(sentence) is not None]
+
+
 def is_question(text: str) -> bool:
-    return _ASKING.search(text) is not None
+    """Whether a message waits for an answer."""
+    return any(_COURTESY.search(sentence) is None for sentence in find_questions(text))
 
 
 def is_probing(text: str) -> bool:
@@ -74,12 +106,37 @@ def is_begging(text: str) -> bool:
     return _BEGGING.search(text) is not None
 
 
-def find_requested_facts(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The facts that this message asks for, by any of their words."""
-    if not is_question(text):
-        return []
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What messages ask a customer for."""
+
+    # The facts that they name, in the customer's order.
+    named: tuple[Fact, ...] = ()
+    # Whether a question names nothing that the customer knows: they tell what they can.
+    is_broad: bool = False
+
+    def wanted(self, facts: Sequence[Fact]) -> list[Fact]:
+        return [fact for fact in facts if fact in self.named or (self.is_broad and not fact.only_when_named)]
+
+
+def read_request(texts: Sequence[str], facts: Sequence[Fact]) -> Request:
+    """Whoever asks for one thing and mentions another is told both: better too much than nothing."""
+    asking = [(text, questions) for text in texts if (questions := find_questions(text))]
+    named = tuple(fact for fact in facts if any(_asks_for(text, fact) for text, _ in asking))
+    is_broad = any(_is_open(question, facts) for _, questions in asking for question in questions)
+    return Request(named, is_broad)
+
+
+def _is_open(question: str, facts: Sequence[Fact]) -> bool:
+    """Whether a question names no fact, and is meant as one."""
+    if any(_asks_for(question, fact) for fact in facts):
+        return False
+    return not (_COURTESY.search(question) or is_probing(question) or is_begging(question))
+
+
+def _asks_for(text: str, fact: Fact) -> bool:
     folded = text.casefold()
-    return [fact for fact in facts if any(_stands_in(word, folded) for word in fact.keywords)]
+    return any(_begins_in(word, folded) for word in (*fact.keywords, *topics().get(fact.name, ())))
 
 
 def detect_language(text: str) -> str | None:
@@ -100,6 +157,8 @@ def mentions(text: str, saying: Saying) -> bool:
     if len(text) > LONGEST_READ:
         return False
     folded = " ".join(text.casefold().split())
+    if sum(_stands_in(rival, folded) for rival in saying.rivals) > _FEW_ANSWERS:
+        return False
     return any(_stands_in(spelling, folded) for spelling in saying.any_of) or any(
         _states(" ".join(sentence.split()), statement)
         for statement in saying.statements
@@ -108,7 +167,9 @@ def mentions(text: str, saying: Saying) -> bool:
 
 
 def _states(sentence: str, statement: Statement) -> bool:
-    if _PARTLY.search(sentence) or _AMOUNT.search(sentence) or not _find_beginnings(statement.to, sentence):
+    if statement.is_of_money and (_PARTLY.search(sentence) or _AMOUNT.search(sentence)):
+        return False
+    if statement.to and not _find_beginnings(statement.to, sentence):
         return False
     return any(not _is_doubted(sentence[:start]) for start in _find_beginnings(statement.done, sentence))
 
@@ -128,3 +189,9 @@ def _is_doubted(before: str) -> bool:
 def _stands_in(word: str, folded: str) -> bool:
     pattern = rf"(?<![\w.,]){re.escape(word.casefold())}(?!\w|[.,]\d)"
     return re.search(pattern, folded) is not None
+
+
+def _begins_in(word: str, folded: str) -> bool:
+    """Whether a word of the text begins so; short words must stand there as they are."""
+    end = "" if len(word) >= _SHORTEST_BEGINNING else r"(?!\w)"
+    return re.search(rf"(?<!\w){re.escape(word.casefold())}{end}", folded) is not None
