@@ -10,64 +10,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from services.billing import due_dates
-from services.billing.objects.catalogue import CouponBody, DiscountBody, PriceBody, ProductBody, PromotionCodeBody
-from services.billing.objects.customers import BalanceEntryBody, CustomerBody, PaymentMethodBody, TaxIdBody
-from services.billing.objects.invoices import (
-    CreditNoteBody,
-    CreditNoteLineBody,
-    InvoiceBody,
-    InvoiceItemBody,
-    InvoiceLineBody,
-    InvoicePaymentBody,
-)
-from services.billing.objects.payments import (
-    BalanceTransactionBody,
-    ChargeBody,
-    DisputeBody,
-    EventBody,
-    FileBody,
-    PaymentIntentBody,
-    PortalSessionBody,
-    RefundBody,
-)
-from services.billing.objects.subscriptions import ScheduleBody, SubscriptionBody, SubscriptionItemBody
-from services.billing.rows import (
-    AccountId,
-    AccountRow,
-    AnyBillingTable,
-    BalanceEntryId,
-    BalanceTransactionId,
-    BillingRow,
-    BillingTable,
-    BodyT,
-    ChargeId,
-    CouponId,
-    CreditNoteId,
-    CreditNoteLineId,
-    CustomerId,
-    DiscountId,
-    DisputeId,
-    EventId,
-    FileId,
-    IdT,
-    InvoiceId,
-    InvoiceItemId,
-    InvoiceLineId,
-    InvoicePaymentId,
-    JournalEntryId,
-    JournalRow,
-    PaymentIntentId,
-    PaymentMethodId,
-    PortalSessionId,
-    PriceId,
-    ProductId,
-    PromotionCodeId,
-    RefundId,
-    ScheduleId,
-    SubscriptionId,
-    SubscriptionItemId,
-    TaxIdId,
-)
+from services.billing import rows as ids
+from services.billing.objects import catalogue
+from services.billing.objects import customers as customer
+from services.billing.objects import invoices as invoice
+from services.billing.objects import payments as payment
+from services.billing.objects import subscriptions as subscription
+from services.billing.rows import AccountRow, AnyBillingTable, BillingRow, BillingTable, BodyT, IdT, JournalRow
 from services.kernel.documents import folded_column, number_column, text_column
 from services.kernel.statements import define_table, derived_column
 from services.kernel.template import WorldSchema
@@ -80,8 +29,8 @@ def _due_column(due_of: Callable[[Any], int | None]) -> sa.Column[Any]:
 
 
 def _define(
-    row: type[BillingRow[IdT, BodyT]],
     key: Callable[[Any], IdT],
+    body: type[BodyT],
     name: str,
     kind: str,
     prefix: str,
@@ -92,6 +41,7 @@ def _define(
 
     `kind` is the vendor's name for the object, `prefix` begins its ids, `created` names the field with its time.
     """
+    row: type[BillingRow[IdT, BodyT]] = BillingRow[key, body]  # type: ignore[valid-type]  # the types of this table
     return define_table(
         row,
         key,
@@ -106,8 +56,8 @@ def _define(
 
 
 customers = _define(
-    BillingRow[CustomerId, CustomerBody],
-    CustomerId,
+    ids.CustomerId,
+    customer.CustomerBody,
     "customers",
     "customer",
     "cus",
@@ -117,18 +67,18 @@ customers = _define(
     folded_column("phone"),
     number_column("deleted"),
 )
-tax_ids = _define(BillingRow[TaxIdId, TaxIdBody], TaxIdId, "tax_ids", "tax_id", "txi", text_column("customer"))
+tax_ids = _define(ids.TaxIdId, customer.TaxIdBody, "tax_ids", "tax_id", "txi", text_column("customer"))
 balance_entries = _define(
-    BillingRow[BalanceEntryId, BalanceEntryBody],
-    BalanceEntryId,
+    ids.BalanceEntryId,
+    customer.BalanceEntryBody,
     "balance_entries",
     "customer_balance_transaction",
     "cbtxn",
     text_column("customer"),
 )
 products = _define(
-    BillingRow[ProductId, ProductBody],
-    ProductId,
+    ids.ProductId,
+    catalogue.ProductBody,
     "products",
     "product",
     "prod",
@@ -136,8 +86,8 @@ products = _define(
     folded_column("name"),
 )
 prices = _define(
-    BillingRow[PriceId, PriceBody],
-    PriceId,
+    ids.PriceId,
+    catalogue.PriceBody,
     "prices",
     "price",
     "price",
@@ -147,10 +97,10 @@ prices = _define(
     text_column("currency"),
     text_column("type"),
 )
-coupons = _define(BillingRow[CouponId, CouponBody], CouponId, "coupons", "coupon", "", number_column("deleted"))
+coupons = _define(ids.CouponId, catalogue.CouponBody, "coupons", "coupon", "", number_column("deleted"))
 promotion_codes = _define(
-    BillingRow[PromotionCodeId, PromotionCodeBody],
-    PromotionCodeId,
+    ids.PromotionCodeId,
+    catalogue.PromotionCodeBody,
     "promotion_codes",
     "promotion_code",
     "promo",
@@ -160,8 +110,8 @@ promotion_codes = _define(
     number_column("active"),
 )
 discounts = _define(
-    BillingRow[DiscountId, DiscountBody],
-    DiscountId,
+    ids.DiscountId,
+    catalogue.DiscountBody,
     "discounts",
     "discount",
     "di",
@@ -170,8 +120,8 @@ discounts = _define(
     created="start",
 )
 subscriptions = _define(
-    BillingRow[SubscriptionId, SubscriptionBody],
-    SubscriptionId,
+    ids.SubscriptionId,
+    subscription.SubscriptionBody,
     "subscriptions",
     "subscription",
     "sub",
@@ -182,8 +132,8 @@ subscriptions = _define(
     _due_column(due_dates.of_subscription),
 )
 subscription_items = _define(
-    BillingRow[SubscriptionItemId, SubscriptionItemBody],
-    SubscriptionItemId,
+    ids.SubscriptionItemId,
+    subscription.SubscriptionItemBody,
     "subscription_items",
     "subscription_item",
     "si",
@@ -191,8 +141,8 @@ subscription_items = _define(
     text_column("price", "price.id"),
 )
 schedules = _define(
-    BillingRow[ScheduleId, ScheduleBody],
-    ScheduleId,
+    ids.ScheduleId,
+    subscription.ScheduleBody,
     "schedules",
     "subscription_schedule",
     "sub_sched",
@@ -201,8 +151,8 @@ schedules = _define(
     _due_column(due_dates.of_schedule),
 )
 invoices = _define(
-    BillingRow[InvoiceId, InvoiceBody],
-    InvoiceId,
+    ids.InvoiceId,
+    invoice.InvoiceBody,
     "invoices",
     "invoice",
     "in",
@@ -217,8 +167,8 @@ invoices = _define(
     _due_column(due_dates.of_invoice),
 )
 invoice_lines = _define(
-    BillingRow[InvoiceLineId, InvoiceLineBody],
-    InvoiceLineId,
+    ids.InvoiceLineId,
+    invoice.InvoiceLineBody,
     "invoice_lines",
     "line_item",
     "il",
@@ -227,8 +177,8 @@ invoice_lines = _define(
     created="_created",
 )
 invoice_items = _define(
-    BillingRow[InvoiceItemId, InvoiceItemBody],
-    InvoiceItemId,
+    ids.InvoiceItemId,
+    invoice.InvoiceItemBody,
     "invoice_items",
     "invoiceitem",
     "ii",
@@ -238,8 +188,8 @@ invoice_items = _define(
     created="date",
 )
 invoice_payments = _define(
-    BillingRow[InvoicePaymentId, InvoicePaymentBody],
-    InvoicePaymentId,
+    ids.InvoicePaymentId,
+    invoice.InvoicePaymentBody,
     "invoice_payments",
     "invoice_payment",
     "inpay",
@@ -248,8 +198,8 @@ invoice_payments = _define(
     text_column("payment_intent", "payment.payment_intent"),
 )
 credit_notes = _define(
-    BillingRow[CreditNoteId, CreditNoteBody],
-    CreditNoteId,
+    ids.CreditNoteId,
+    invoice.CreditNoteBody,
     "credit_notes",
     "credit_note",
     "cn",
@@ -257,8 +207,8 @@ credit_notes = _define(
     text_column("customer"),
 )
 credit_note_lines = _define(
-    BillingRow[CreditNoteLineId, CreditNoteLineBody],
-    CreditNoteLineId,
+    ids.CreditNoteLineId,
+    invoice.CreditNoteLineBody,
     "credit_note_lines",
     "credit_note_line_item",
     "cnli",
@@ -266,8 +216,8 @@ credit_note_lines = _define(
     created="_created",
 )
 charges = _define(
-    BillingRow[ChargeId, ChargeBody],
-    ChargeId,
+    ids.ChargeId,
+    payment.ChargeBody,
     "charges",
     "charge",
     "ch",
@@ -281,8 +231,8 @@ charges = _define(
     text_column("last4", "payment_method_details.card.last4"),
 )
 payment_intents = _define(
-    BillingRow[PaymentIntentId, PaymentIntentBody],
-    PaymentIntentId,
+    ids.PaymentIntentId,
+    payment.PaymentIntentBody,
     "payment_intents",
     "payment_intent",
     "pi",
@@ -292,8 +242,8 @@ payment_intents = _define(
     number_column("amount"),
 )
 refunds = _define(
-    BillingRow[RefundId, RefundBody],
-    RefundId,
+    ids.RefundId,
+    payment.RefundBody,
     "refunds",
     "refund",
     "re",
@@ -302,8 +252,8 @@ refunds = _define(
     _due_column(due_dates.of_refund),
 )
 payment_methods = _define(
-    BillingRow[PaymentMethodId, PaymentMethodBody],
-    PaymentMethodId,
+    ids.PaymentMethodId,
+    customer.PaymentMethodBody,
     "payment_methods",
     "payment_method",
     "pm",
@@ -311,8 +261,8 @@ payment_methods = _define(
     text_column("type"),
 )
 disputes = _define(
-    BillingRow[DisputeId, DisputeBody],
-    DisputeId,
+    ids.DisputeId,
+    payment.DisputeBody,
     "disputes",
     "dispute",
     "du",
@@ -320,10 +270,10 @@ disputes = _define(
     text_column("payment_intent"),
     _due_column(due_dates.of_dispute),
 )
-events = _define(BillingRow[EventId, EventBody], EventId, "events", "event", "evt", text_column("type"))
+events = _define(ids.EventId, payment.EventBody, "events", "event", "evt", text_column("type"))
 balance_transactions = _define(
-    BillingRow[BalanceTransactionId, BalanceTransactionBody],
-    BalanceTransactionId,
+    ids.BalanceTransactionId,
+    payment.BalanceTransactionBody,
     "balance_transactions",
     "balance_transaction",
     "txn",
@@ -331,10 +281,10 @@ balance_transactions = _define(
     text_column("type"),
     text_column("currency"),
 )
-files = _define(BillingRow[FileId, FileBody], FileId, "files", "file", "file", text_column("purpose"))
+files = _define(ids.FileId, payment.FileBody, "files", "file", "file", text_column("purpose"))
 portal_sessions = _define(
-    BillingRow[PortalSessionId, PortalSessionBody],
-    PortalSessionId,
+    ids.PortalSessionId,
+    payment.PortalSessionBody,
     "portal_sessions",
     "billing_portal.session",
     "bps",
@@ -344,7 +294,7 @@ portal_sessions = _define(
 # One row: who bills, in which country, and what happens to those who do not pay.
 account = define_table(
     AccountRow,
-    AccountId,
+    ids.AccountId,
     "account",
     tables,
 )
@@ -353,7 +303,7 @@ account = define_table(
 # `credit:cus_…` reads exactly as the customer's balance does.
 journal = define_table(
     JournalRow,
-    JournalEntryId,
+    ids.JournalEntryId,
     "journal",
     tables,
     sa.Index("journal_by_account", "account", "currency"),

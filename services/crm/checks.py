@@ -10,13 +10,13 @@ from services.crm.activity_checks import ActivityMatches, HasActivity, HasOpenTa
 from services.crm.normalization import is_phone_property, is_same_phone, normalize
 from services.crm.object_types import BY_NAME
 from services.crm.operations import lists, object_types, search
-from services.crm.operations.conditions import Binder
 from services.crm.operations.search import Filter
 from services.crm.rows import ListRow, ObjectTypeName, PropertyValues, RecordId, RecordRow
 from services.crm.search_index import fold
 from services.crm.tables import merges, objects, stage_key, stages
 from services.kernel.changes import SYSTEM, NetChange, net
 from services.kernel.checks import Check, Finding, checks_by_name
+from services.kernel.documents import Binder
 from services.kernel.world import World
 
 _ASSOCIATION_TYPES = "SELECT type_id FROM associations WHERE from_id = ? AND to_id = ? ORDER BY type_id"

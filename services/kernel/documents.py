@@ -9,7 +9,8 @@ Column names come from our own code and every value is a parameter.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, Generic, Literal
+from types import NoneType
+from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
 import orjson
 import sqlalchemy as sa
@@ -17,6 +18,8 @@ import sqlalchemy as sa
 from services.kernel.errors import Refusal
 from services.kernel.statements import Key, KeyT, RowT, RowTable, derived_column, plan_of
 from services.kernel.world import World
+
+BodyT = TypeVar("BodyT", bound=Mapping[str, Any])
 
 # --- derived columns ------------------------------------------------------------------------------------------------
 
@@ -65,6 +68,23 @@ def folded_column(name: str) -> sa.Column[Any]:
     return derived_column(f"{name}_folded", partial(_read_folded, (name,)))
 
 
+# --- new bodies -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _fields_of(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a type of bodies in their order, and whether each may be null."""
+    hints = get_type_hints(kind)
+    return tuple((name, hint is NoneType or NoneType in get_args(hint)) for name, hint in hints.items())
+
+
+def with_nulls(kind: type[BodyT], body: BodyT) -> BodyT:
+    """Returns the body with null in each field that may be null and is not set, in the order that the type declares."""
+    filled: Any = {name: body.get(name) for name, may_be_null in _fields_of(kind) if may_be_null or name in body}
+    whole: BodyT = filled
+    return whole
+
+
 # --- conditions -----------------------------------------------------------------------------------------------------
 
 
@@ -84,6 +104,8 @@ class Where:
 
 
 EVERYTHING = Where()
+# SQLite's integers end a little above it.
+_LARGEST = 1 << 62
 
 Comparison = Literal["<", "<=", ">", ">="]
 _COMPARISON_NAMES: Mapping[str, str] = {"<": "below", "<=": "at_most", ">": "above", ">=": "at_least"}
@@ -116,6 +138,26 @@ def is_null(column: str) -> Where:
 
 def is_set(column: str) -> Where:
     return Where(f"{column} IS NOT NULL")
+
+
+class Binder:
+    """Collects the values of a condition that is written as SQL text; only our own names become text."""
+
+    __slots__ = ("parameters",)
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters: dict[str, Any] = parameters
+
+    def bind(self, value: Any) -> str:
+        name = f"b{len(self.parameters)}"
+        if isinstance(value, int):
+            value = max(-_LARGEST, min(value, _LARGEST))
+        self.parameters[name] = value
+        return f":{name}"
+
+    def bind_all(self, values: Iterable[Any]) -> str:
+        """Binds any number of values as one parameter."""
+        return f"(SELECT value FROM json_each({self.bind(orjson.dumps(list(values)).decode())}))"  # noqa: S608 - bound
 
 
 # --- reading many ---------------------------------------------------------------------------------------------------

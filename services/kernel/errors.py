@@ -102,32 +102,28 @@ class UnsupportedMediaType(Refusal):
     status = 415
 
 
-class RateLimited(Refusal):
+class _TryLater(Refusal):
+    """The same request may be answered after some seconds."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__()
+        self.retry_after = retry_after
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"retry-after": str(self.retry_after)}
+
+
+class RateLimited(_TryLater):
     """Too many requests; try again after the time given."""
 
     status = 429
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__()
-        self.retry_after = retry_after
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return {"retry-after": str(self.retry_after)}
-
-
-class Unavailable(Refusal):
+class Unavailable(_TryLater):
     """The service cannot answer now; try again after the time given."""
 
     status = 503
-
-    def __init__(self, retry_after: int) -> None:
-        super().__init__()
-        self.retry_after = retry_after
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return {"retry-after": str(self.retry_after)}
 
 
 class Failure(Refusal):

@@ -116,6 +116,19 @@ class Statement(Generic[RowT]):
         return row  # type: ignore[return-value]  # define_table and the statement's author vouch for the type
 
 
+def select_where(
+    table: RowTable[RowT, KeyT],
+    *columns: str,
+    condition: sa.ColumnElement[bool] | None = None,
+    order_by: tuple[str, ...] = ("id",),
+) -> Statement[RowT]:
+    """Selects the rows in which each of these columns equals the parameter of its name, and the condition holds."""
+    select = sa.select(*stored_columns(table)).where(*(table.c[name] == sa.bindparam(name) for name in columns))
+    if condition is not None:
+        select = select.where(condition)
+    return Statement(select.order_by(*(table.c[name] for name in order_by)), table.row)
+
+
 def derived_column(
     name: str, of: Callable[[Any], str | int | None], kind: type[sa.types.TypeEngine[Any]] = sa.Text
 ) -> sa.Column[Any]:

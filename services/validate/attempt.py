@@ -55,9 +55,9 @@ class Attempt:
     @cached_property
     def concerned(self) -> frozenset[int | str]:
         """Ids of all rows that the task speaks of."""
-        found: set[int | str] = {one for permission in self.instance.allowed for one in _keys(permission)}
-        asked = [one.arguments for one in self.instance.questions()] + [list(vars_of(self.trouble))]
-        return frozenset(found | set(_ids(asked)))
+        row_ids: set[int | str] = {key for permission in self.instance.allowed for key in _keys(permission)}
+        arguments = [question.arguments for question in self.instance.questions()] + [list(vars_of(self.trouble))]
+        return frozenset(row_ids | set(_ids(arguments)))
 
     def reads(self, call: Call) -> bool:
         return self.episode.operations[call.operation].is_read_only
@@ -82,8 +82,10 @@ class Attempt:
         reply: Any = None
         try:
             while True:
-                asked = oracle.send(reply)
-                reply = self._together(asked, backwards=backwards) if isinstance(asked, tuple) else self._next(asked)
+                request = oracle.send(reply)
+                reply = (
+                    self._together(request, backwards=backwards) if isinstance(request, tuple) else self._next(request)
+                )
         except StopIteration as done:
             answer: JsonValue = done.value
             return answer
@@ -98,8 +100,8 @@ class Attempt:
     def _together(self, calls: tuple[Call, ...], *, backwards: bool) -> tuple[Any, ...]:
         self.grouped = self.grouped or len(calls) > 1
         order = range(len(calls) - 1, -1, -1) if backwards else range(len(calls))
-        answers = {at: self._next(calls[at]) for at in order}
-        return tuple(answers[at] for at in range(len(calls)))
+        answers = {index: self._next(calls[index]) for index in order}
+        return tuple(answers[index] for index in range(len(calls)))
 
     def _next(self, call: Call) -> Any:
         if self.left is not None and not self.reads(call):
@@ -156,8 +158,8 @@ def _keys(permission: Any) -> Iterator[int | str]:
 
 
 def _ids(value: Any) -> Iterator[int | str]:
-    for one in vars_of(value):
-        if isinstance(one, int) and not isinstance(one, bool):
-            yield one
-        elif isinstance(one, str) and one.isdecimal():
-            yield int(one)
+    for each in vars_of(value):
+        if isinstance(each, int) and not isinstance(each, bool):
+            yield each
+        elif isinstance(each, str) and each.isdecimal():
+            yield int(each)

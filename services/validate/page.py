@@ -17,9 +17,9 @@ th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #dde3e
 
 
 def write_page(path: Path, summaries: Sequence[Summary], world: str) -> Path:
-    passed = sum(one.passed for one in summaries)
+    passed = sum(summary.passed for summary in summaries)
     head = f"<h1>Validation</h1><p>{passed} of {len(summaries)} families pass in the world <b>{escape(world)}</b>.</p>"
-    body = head + _overview(summaries) + "".join(_family(one) for one in summaries)
+    body = head + _overview(summaries) + "".join(_family(summary) for summary in summaries)
     path.write_text(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Dayshift validation</title>'
         f"<style>{_STYLE}</style></head><body>{body}</body></html>\n",
@@ -30,17 +30,17 @@ def write_page(path: Path, summaries: Sequence[Summary], world: str) -> Path:
 
 def _overview(summaries: Sequence[Summary]) -> str:
     rows = "".join(
-        f'<tr><td><a href="#{escape(one.family)}">{escape(one.family)}</a></td><td>{one.seeds}</td>'
-        f"<td>{_chance(one)}</td><td>{_word(passed=one.passed)}</td></tr>"
-        for one in summaries
+        f'<tr><td><a href="#{escape(summary.family)}">{escape(summary.family)}</a></td><td>{summary.seeds}</td>'
+        f"<td>{_chance(summary)}</td><td>{_word(passed=summary.passed)}</td></tr>"
+        for summary in summaries
     )
     return f"<table><tr><th>family</th><th>seeds</th><th>chance earns</th><th></th></tr>{rows}</table>"
 
 
-def _family(one: Summary) -> str:
-    rows = "".join(_row(tally) for tally in one.tallies)
+def _family(summary: Summary) -> str:
+    rows = "".join(_row(tally) for tally in summary.tallies)
     heads = "<tr><th>promise</th><th>kept</th><th></th></tr>"
-    return f'<h2 id="{escape(one.family)}">{escape(one.family)}</h2><table>{heads}{rows}</table>'
+    return f'<h2 id="{escape(summary.family)}">{escape(summary.family)}</h2><table>{heads}{rows}</table>'
 
 
 def _row(tally: Tally) -> str:
@@ -52,9 +52,9 @@ def _row(tally: Tally) -> str:
     )
 
 
-def _chance(one: Summary) -> str:
-    text = "–" if one.chance is None else f"{one.chance:+.4f}"
-    return f'<span class="{"passed" if one.chance_passed else "failed"}">{text}</span>'
+def _chance(summary: Summary) -> str:
+    text = "–" if summary.chance is None else f"{summary.chance:+.4f}"
+    return f'<span class="{"passed" if summary.chance_passed else "failed"}">{text}</span>'
 
 
 def _word(*, passed: bool) -> str:

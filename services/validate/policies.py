@@ -141,16 +141,16 @@ def _combine_calls(oracle: Oracle, sample_calls: SampleCalls) -> Oracle:
     reply: Any = None
     while True:
         try:
-            asked = oracle.send(reply)
+            request = oracle.send(reply)
         except StopIteration as done:
             answer: JsonValue = done.value
             return answer
-        combined = sample_calls.combine(asked) if isinstance(asked, tuple) else None
-        if combined is None or isinstance(asked, Call):
-            reply = yield asked
+        combined = sample_calls.combine(request) if isinstance(request, tuple) else None
+        if combined is None or isinstance(request, Call):
+            reply = yield request
         else:
             results = yield combined
-            reply = tuple(results["results"]) if results else (None,) * len(asked)
+            reply = tuple(results["results"]) if results else (None,) * len(request)
 
 
 def _sample_calls(attempt: Attempt) -> SampleCalls:

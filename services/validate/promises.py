@@ -130,13 +130,13 @@ def part_earns_its_share(trial: Trial) -> Iterator[PromiseResult]:
     rewards = []
     for count in _counts(total):
         verdict = trial.part(count)
-        share = sum(found.weight * found.score for found in verdict.findings if found.weight > 0)
+        share = sum(finding.weight * finding.score for finding in verdict.findings if finding.weight > 0)
         rewards.append(verdict.reward or 0.0)
         right = not verdict.collateral and abs(rewards[-1] - share) < _TOLERANCE and rewards[-1] < 1
         right = right and verdict.outcome == "failed" and bool(verdict.because)
         because = f"{count} of {total} writes: {verdict.outcome} {rewards[-1]}, findings say {share}"
         yield PromiseResult("part_earns_its_share", right, because, rewards[-1])
-    grows = all(one <= other for one, other in pairwise(rewards))
+    grows = all(reward <= following for reward, following in pairwise(rewards))
     yield PromiseResult("part_is_monotone", grows and all(reward >= 0 for reward in rewards), f"{rewards}")
 
 
@@ -144,13 +144,13 @@ def better_is_paid_more(trial: Trial) -> Iterator[PromiseResult]:
     """A ladder of hand-made trajectories, no two of them equal."""
     slipped, strayed = trial.play(policies.slip_repaired)[0], trial.play(policies.stray)[0]
     slip, stray = slipped.reward or 0.0, strayed.reward or 0.0
-    one, more = trial.reward(policies.harm(1)), trial.reward(policies.harm(3))
+    one_harm, more_harm = trial.reward(policies.harm(1)), trial.reward(policies.harm(3))
     yield _costs_little("slip_repaired_costs_little", slipped, 0.95)
     found_out = strayed.outcome == "failed" and bool(strayed.because)
     yield PromiseResult("harm_is_no_pass", found_out, f"{strayed.outcome}, reward {stray}", stray)
-    rungs = [1.0, slip, *_middle_rungs(trial, stray), 0.0, one, more]
+    rungs = [1.0, slip, *_middle_rungs(trial, stray), 0.0, one_harm, more_harm]
     ordered = all(higher > lower for higher, lower in pairwise(rungs))
-    yield PromiseResult("ladder_is_strict", ordered and more > -1 and stray < slip, f"{rungs}, stray {stray}")
+    yield PromiseResult("ladder_is_strict", ordered and more_harm > -1 and stray < slip, f"{rungs}, stray {stray}")
 
 
 def same_again(trial: Trial) -> Iterator[PromiseResult]:
@@ -187,8 +187,8 @@ def task_of(trial: Trial) -> str:
 
 
 def _equals(promise: str, verdict: Verdict, wanted: float) -> PromiseResult:
-    lost = [found.because for found in verdict.findings if not found.held]
-    touched = [f"{one.table} {one.id} {one.fields}" for one in verdict.collateral]
+    lost = [finding.because for finding in verdict.findings if not finding.held]
+    touched = [f"{change.table} {change.id} {change.fields}" for change in verdict.collateral]
     because = f"{verdict.outcome} {verdict.reward}; {lost} {touched} {[flag.tag for flag in verdict.flags]}"
     is_right = verdict.reward == wanted and (verdict.outcome == "passed") == (wanted == 1)
     return PromiseResult(promise, is_right and not verdict.flags, because, verdict.reward)

@@ -55,7 +55,7 @@ class Result:
     @classmethod
     def of(cls, line: dict[str, Any]) -> "Result":
         return cls(
-            Job(**line["job"]), tuple(PromiseResult(**one) for one in line["kept"]), line["chance"], line["task"]
+            Job(**line["job"]), tuple(PromiseResult(**result) for result in line["kept"]), line["chance"], line["task"]
         )
 
 
@@ -81,9 +81,9 @@ class Plan:
     def jobs(self) -> list[Job]:
         """Seeds take the splits in turn, so that all of them are tried."""
         return [
-            Job(one.id, seed // len(splits), splits[seed % len(splits)])
-            for one in (family(chosen) for chosen in self.chosen)
-            for splits in [[split for split in SPLITS if split in one.splits]]
+            Job(task_family.id, seed // len(splits), splits[seed % len(splits)])
+            for task_family in (family(chosen) for chosen in self.chosen)
+            for splits in [[split for split in SPLITS if split in task_family.splits]]
             for seed in range(self.seeds)
         ]
 
@@ -96,13 +96,15 @@ def validate(plan: Plan, console: Console) -> int:
     results = [done[job] for job in wanted if job in done]
     left = [job for job in wanted if job not in done]
     with plan.record.open("a" if plan.resume else "w") as record, _bar(console) as bar:
-        shown = bar.add_task("validating", total=len(wanted), completed=len(results))
+        progress = bar.add_task("validating", total=len(wanted), completed=len(results))
         for result in _run_jobs(plan, left):
             record.write(result.as_line(key) + "\n")
             record.flush()
             results.append(result)
-            bar.update(shown, advance=1, description=result.job.family)
-    summaries = [Summary.of(chosen, [one for one in results if one.job.family == chosen]) for chosen in plan.chosen]
+            bar.update(progress, advance=1, description=result.job.family)
+    summaries = [
+        Summary.of(chosen, [result for result in results if result.job.family == chosen]) for chosen in plan.chosen
+    ]
     show(console, summaries)
     page = write_page(plan.reports / "validate.html", summaries, plan.world)
     console.print(f"[dim]{page}[/dim]")

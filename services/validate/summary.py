@@ -57,16 +57,16 @@ class Summary:
 
 def show(console: Console, summaries: Sequence[Summary]) -> None:
     table = Table("family", "seeds", "promises kept", "chance earns", "")
-    for one in summaries:
-        kept = f"{sum(tally.passed for tally in one.tallies)} of {len(one.tallies)}"
-        chance = "–" if one.chance is None else f"{one.chance:+.3f}"
-        verdict = "[green]passed[/green]" if one.passed else "[red]failed[/red]"
-        table.add_row(one.family, str(one.seeds), kept, chance, verdict)
+    for summary in summaries:
+        kept = f"{sum(tally.passed for tally in summary.tallies)} of {len(summary.tallies)}"
+        chance = "–" if summary.chance is None else f"{summary.chance:+.3f}"
+        verdict = "[green]passed[/green]" if summary.passed else "[red]failed[/red]"
+        table.add_row(summary.family, str(summary.seeds), kept, chance, verdict)
     console.print(table)
-    for one in summaries:
-        for tally in one.tallies:
+    for summary in summaries:
+        for tally in summary.tallies:
             if not tally.passed:
-                console.print(f"[red]{one.family}: {escape(tally.promise)}[/red] {tally.held} of {tally.tried}")
+                console.print(f"[red]{summary.family}: {escape(tally.promise)}[/red] {tally.held} of {tally.tried}")
                 for breach in tally.breaches:
                     console.print(f"    {escape(breach)}", highlight=False)
 
@@ -79,6 +79,8 @@ def _distinct(results: "Sequence[Result]") -> Tally:
 
 
 def _tally(promise: str, results: "Sequence[Result]") -> Tally:
-    found = [(result, kept) for result in results for kept in result.kept if kept.promise == promise]
-    breaches = [f"{result.job.split} seed {result.job.seed}: {kept.because}" for result, kept in found if not kept.held]
-    return Tally(promise, len(found) - len(breaches), len(found), tuple(breaches[:_BREACHES_SHOWN]))
+    results_kept = [(result, kept) for result in results for kept in result.kept if kept.promise == promise]
+    breaches = [
+        f"{result.job.split} seed {result.job.seed}: {kept.because}" for result, kept in results_kept if not kept.held
+    ]
+    return Tally(promise, len(results_kept) - len(breaches), len(results_kept), tuple(breaches[:_BREACHES_SHOWN]))

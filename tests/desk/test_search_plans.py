@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.desk.documents import Binder
 from services.desk.language.context import SearchContext
 from services.desk.language.plans import make_plans
 from services.desk.language.syntax import parse
@@ -10,6 +9,7 @@ from services.desk.rules.selection import Selection
 from services.desk.rules.subjects import Viewer
 from services.desk.rules.vocabulary import Conditions
 from services.desk.tables import views
+from services.kernel.documents import Binder
 from services.kernel.world import World
 from tests.desk.office import MARA, NOW
 from tests.desk.rulebook import furnish, user

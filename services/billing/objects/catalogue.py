@@ -12,6 +12,7 @@ from services.billing.rows import (
     PromotionCodeId,
     SubscriptionId,
 )
+from services.kernel.documents import with_nulls
 
 Metadata = dict[str, str]
 Interval = Literal["day", "week", "month", "year"]
@@ -177,26 +178,19 @@ class DiscountBody(TypedDict, total=False):
 
 
 def new_product(*, created: int, name: str) -> ProductBody:
-    return {
+    body: ProductBody = {
         "object": "product",
         "active": True,
         "created": created,
-        "default_price": None,
-        "description": None,
         "images": [],
         "livemode": True,
         "marketing_features": [],
         "metadata": {},
         "name": name,
-        "package_dimensions": None,
-        "shippable": None,
-        "statement_descriptor": None,
-        "tax_code": None,
         "type": "service",
-        "unit_label": None,
         "updated": created,
-        "url": None,
     }
+    return with_nulls(ProductBody, body)
 
 
 def new_recurring(interval: Interval, count: int = 1) -> Recurring:
@@ -212,26 +206,22 @@ def new_recurring(interval: Interval, count: int = 1) -> Recurring:
 def new_price(
     *, created: int, product: ProductId, currency: str, unit_amount: int, recurring: Recurring | None
 ) -> PriceBody:
-    return {
+    body: PriceBody = {
         "object": "price",
         "active": True,
         "billing_scheme": "per_unit",
         "created": created,
         "currency": currency,
-        "custom_unit_amount": None,
         "livemode": True,
-        "lookup_key": None,
         "metadata": {},
-        "nickname": None,
         "product": product,
         "recurring": recurring,
         "tax_behavior": "exclusive",
-        "tiers_mode": None,
-        "transform_quantity": None,
         "type": "one_time" if recurring is None else "recurring",
         "unit_amount": unit_amount,
         "unit_amount_decimal": str(unit_amount),
     }
+    return with_nulls(PriceBody, body)
 
 
 def plan_of(price: PriceBody) -> Plan:
@@ -261,40 +251,31 @@ def plan_of(price: PriceBody) -> Plan:
 
 
 def new_coupon(*, created: int, duration: CouponDuration) -> CouponBody:
-    return {
+    body: CouponBody = {
         "object": "coupon",
-        "amount_off": None,
         "created": created,
-        "currency": None,
         "duration": duration,
-        "duration_in_months": None,
         "livemode": True,
-        "max_redemptions": None,
         "metadata": {},
-        "name": None,
-        "percent_off": None,
-        "redeem_by": None,
         "times_redeemed": 0,
         "valid": True,
     }
+    return with_nulls(CouponBody, body)
 
 
 def new_promotion_code(*, created: int, code: str, coupon: CouponId) -> PromotionCodeBody:
-    return {
+    body: PromotionCodeBody = {
         "object": "promotion_code",
         "active": True,
         "code": code,
         "created": created,
-        "customer": None,
-        "customer_account": None,
-        "expires_at": None,
         "livemode": True,
-        "max_redemptions": None,
         "metadata": {},
         "promotion": {"coupon": coupon, "type": "coupon"},
         "restrictions": {"first_time_transaction": False, "minimum_amount": None, "minimum_amount_currency": None},
         "times_redeemed": 0,
     }
+    return with_nulls(PromotionCodeBody, body)
 
 
 def new_discount(
@@ -307,17 +288,14 @@ def new_discount(
     subscription: SubscriptionId | None = None,
     invoice: InvoiceId | None = None,
 ) -> DiscountBody:
-    return {
+    body: DiscountBody = {
         "object": "discount",
-        "checkout_session": None,
         "customer": customer,
-        "customer_account": None,
         "end": end,
         "invoice": invoice,
-        "invoice_item": None,
         "promotion_code": promotion_code,
         "source": {"coupon": coupon, "type": "coupon"},
         "start": start,
         "subscription": subscription,
-        "subscription_item": None,
     }
+    return with_nulls(DiscountBody, body)

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypedDict
 
 from services.billing.objects.catalogue import DiscountBody
 from services.billing.rows import BalanceEntryId, CreditNoteId, CustomerId, InvoiceId, PaymentMethodId, TaxIdId
+from services.kernel.documents import with_nulls
 
 Metadata = dict[str, str]
 PaymentMethodType = Literal["card", "sepa_debit", "customer_balance"]
@@ -199,17 +200,12 @@ class PaymentMethodBody(TypedDict, total=False):
 
 
 def new_customer(*, created: int, currency: str | None = None, prefix: str) -> CustomerBody:
-    return {
+    body: CustomerBody = {
         "object": "customer",
-        "address": None,
         "balance": 0,
         "created": created,
         "currency": currency,
-        "default_source": None,
         "delinquent": False,
-        "description": None,
-        "discount": None,
-        "email": None,
         "invoice_prefix": prefix,
         "invoice_settings": {
             "custom_fields": None,
@@ -219,14 +215,11 @@ def new_customer(*, created: int, currency: str | None = None, prefix: str) -> C
         },
         "livemode": True,
         "metadata": {},
-        "name": None,
         "next_invoice_sequence": 1,
-        "phone": None,
         "preferred_locales": [],
-        "shipping": None,
         "tax_exempt": "none",
-        "test_clock": None,
     }
+    return with_nulls(CustomerBody, body)
 
 
 def new_address(fields: Mapping[str, Any]) -> Address:

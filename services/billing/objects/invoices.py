@@ -24,6 +24,7 @@ from services.billing.rows import (
     SubscriptionId,
     SubscriptionItemId,
 )
+from services.kernel.documents import with_nulls
 
 InvoiceStatus = Literal["draft", "open", "paid", "uncollectible", "void"]
 BillingReason = Literal["manual", "subscription_create", "subscription_cycle", "subscription_update"]
@@ -428,58 +429,30 @@ class CreditNoteLineBody(TypedDict, total=False):
 def new_invoice(
     *, created: int, customer: CustomerBody, currency: str, reason: BillingReason, account: AccountBody
 ) -> InvoiceBody:
-    snapshot = customer_snapshot(customer, [])
-    return {
+    body: InvoiceBody = {
         "object": "invoice",
         "account_country": account["country"],
         "account_name": account["name"],
-        "account_tax_ids": None,
         "amount_due": 0,
         "amount_overpaid": 0,
         "amount_paid": 0,
         "amount_remaining": 0,
         "amount_shipping": 0,
-        "application": None,
         "attempt_count": 0,
         "attempted": False,
         "auto_advance": False,
         "automatic_tax": new_invoice_tax(enabled=False),
-        "automatically_finalizes_at": None,
         "billing_reason": reason,
         "collection_method": "charge_automatically",
         "created": created,
         "currency": currency,
-        "custom_fields": None,
         "customer": customer["id"],
-        "customer_account": None,
-        "customer_address": snapshot["customer_address"],
-        "customer_email": snapshot["customer_email"],
-        "customer_name": snapshot["customer_name"],
-        "customer_phone": snapshot["customer_phone"],
-        "customer_shipping": snapshot["customer_shipping"],
-        "customer_tax_exempt": snapshot["customer_tax_exempt"],
-        "customer_tax_ids": snapshot["customer_tax_ids"],
-        "default_payment_method": None,
-        "default_source": None,
+        **customer_snapshot(customer, []),
         "default_tax_rates": [],
-        "description": None,
         "discounts": [],
-        "due_date": None,
-        "effective_at": None,
-        "ending_balance": None,
-        "footer": None,
-        "from_invoice": None,
-        "hosted_invoice_url": None,
-        "invoice_pdf": None,
         "issuer": {"type": "self"},
-        "last_finalization_error": None,
-        "latest_revision": None,
         "livemode": True,
         "metadata": {},
-        "next_payment_attempt": None,
-        "number": None,
-        "on_behalf_of": None,
-        "parent": None,
         "payment_settings": {
             "default_mandate": None,
             "payment_method_options": None,
@@ -489,12 +462,7 @@ def new_invoice(
         "period_start": created,
         "post_payment_credit_notes_amount": 0,
         "pre_payment_credit_notes_amount": 0,
-        "receipt_number": None,
-        "rendering": None,
-        "shipping_cost": None,
-        "shipping_details": None,
         "starting_balance": 0,
-        "statement_descriptor": None,
         "status": "draft",
         "status_transitions": {
             "finalized_at": None,
@@ -504,7 +472,6 @@ def new_invoice(
         },
         "subtotal": 0,
         "subtotal_excluding_tax": 0,
-        "test_clock": None,
         "total": 0,
         "total_discount_amounts": [],
         "total_excluding_tax": 0,
@@ -515,6 +482,7 @@ def new_invoice(
         "_tax": 0,
         "_balance_applied": 0,
     }
+    return with_nulls(InvoiceBody, body)
 
 
 def new_invoice_tax(*, enabled: bool) -> InvoiceTax:
@@ -560,7 +528,7 @@ def pricing_of(price: PriceBody) -> Pricing:
 def new_invoice_line(
     *, created: int, invoice: InvoiceId, amount: int, currency: str, description: str | None, period: Period
 ) -> InvoiceLineBody:
-    return {
+    body: InvoiceLineBody = {
         "object": "line_item",
         "amount": amount,
         "currency": currency,
@@ -571,19 +539,15 @@ def new_invoice_line(
         "invoice": invoice,
         "livemode": True,
         "metadata": {},
-        "parent": None,
         "period": period,
         "pretax_credit_amounts": [],
-        "pricing": None,
         "quantity": 1,
         "quantity_decimal": "1",
-        "subscription": None,
         "subtotal": amount,
         "taxes": [],
         "_created": created,
-        "_subscription_item": None,
-        "_invoice_item": None,
     }
+    return with_nulls(InvoiceLineBody, body)
 
 
 def subscription_line_parent(subscription: SubscriptionId, item: SubscriptionItemId, *, proration: bool) -> LineParent:
@@ -616,31 +580,25 @@ def item_line_parent(item: InvoiceItemBody) -> LineParent:
 def new_invoice_item(
     *, date: int, customer: CustomerId, amount: int, currency: str, description: str | None
 ) -> InvoiceItemBody:
-    return {
+    body: InvoiceItemBody = {
         "object": "invoiceitem",
         "amount": amount,
         "currency": currency,
         "customer": customer,
-        "customer_account": None,
         "date": date,
         "description": description,
         "discountable": True,
         "discounts": [],
-        "invoice": None,
         "livemode": True,
         "metadata": {},
         "net_amount": amount,
-        "parent": None,
         "period": {"end": date, "start": date},
-        "pricing": None,
         "proration": False,
-        "proration_details": None,
         "quantity": 1,
         "quantity_decimal": "1",
         "tax_rates": [],
-        "test_clock": None,
-        "_subscription_item": None,
     }
+    return with_nulls(InvoiceItemBody, body)
 
 
 def new_invoice_payment(
@@ -662,31 +620,25 @@ def new_invoice_payment(
 
 
 def new_credit_note(*, created: int, invoice: InvoiceBody, number: str) -> CreditNoteBody:
-    return {
+    body: CreditNoteBody = {
         "object": "credit_note",
         "amount": 0,
         "amount_shipping": 0,
         "created": created,
         "currency": invoice["currency"],
         "customer": invoice["customer"],
-        "customer_account": None,
-        "customer_balance_transaction": None,
         "discount_amount": 0,
         "discount_amounts": [],
         "effective_at": created,
         "invoice": invoice["id"],
         "livemode": True,
-        "memo": None,
         "metadata": {},
         "number": number,
-        "out_of_band_amount": None,
         "pdf": f"https://pay.stripe.com/credit_notes/{number}/pdf",
         "post_payment_amount": 0,
         "pre_payment_amount": 0,
         "pretax_credit_amounts": [],
-        "reason": None,
         "refunds": [],
-        "shipping_cost": None,
         "status": "issued",
         "subtotal": 0,
         "subtotal_excluding_tax": 0,
@@ -694,31 +646,28 @@ def new_credit_note(*, created: int, invoice: InvoiceBody, number: str) -> Credi
         "total_excluding_tax": 0,
         "total_taxes": [],
         "type": "pre_payment",
-        "voided_at": None,
     }
+    return with_nulls(CreditNoteBody, body)
 
 
 def new_credit_note_line(
     *, created: int, amount: int, description: str | None, kind: CreditLineType
 ) -> CreditNoteLineBody:
-    return {
+    body: CreditNoteLineBody = {
         "object": "credit_note_line_item",
         "amount": amount,
         "description": description,
         "discount_amount": 0,
         "discount_amounts": [],
-        "invoice_line_item": None,
         "livemode": True,
         "metadata": {},
         "pretax_credit_amounts": [],
-        "quantity": None,
         "tax_rates": [],
         "taxes": [],
         "type": kind,
-        "unit_amount": None,
-        "unit_amount_decimal": None,
         "_created": created,
     }
+    return with_nulls(CreditNoteLineBody, body)
 
 
 def subscription_of(body: InvoiceBody | InvoiceItemBody) -> SubscriptionId | None:

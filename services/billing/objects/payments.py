@@ -18,6 +18,7 @@ from services.billing.rows import (
     PortalSessionId,
     RefundId,
 )
+from services.kernel.documents import with_nulls
 
 PaymentIntentStatus = Literal[
     "canceled", "requires_action", "requires_confirmation", "requires_payment_method", "succeeded"
@@ -303,47 +304,24 @@ class FileBody(TypedDict, total=False):
 
 
 def new_payment_intent(*, created: int, amount: int, currency: str, customer: CustomerId | None) -> PaymentIntentBody:
-    return {
+    body: PaymentIntentBody = {
         "object": "payment_intent",
         "amount": amount,
         "amount_capturable": 0,
         "amount_details": {"tip": {}},
         "amount_received": 0,
-        "application": None,
-        "application_fee_amount": None,
-        "automatic_payment_methods": None,
-        "canceled_at": None,
-        "cancellation_reason": None,
         "capture_method": "automatic",
-        "client_secret": None,
         "confirmation_method": "automatic",
         "created": created,
         "currency": currency,
         "customer": customer,
-        "customer_account": None,
-        "description": None,
-        "last_payment_error": None,
-        "latest_charge": None,
         "livemode": True,
         "metadata": {},
-        "next_action": None,
-        "on_behalf_of": None,
-        "payment_method": None,
         "payment_method_options": {},
         "payment_method_types": ["card"],
-        "processing": None,
-        "receipt_email": None,
-        "review": None,
-        "setup_future_usage": None,
-        "shipping": None,
-        "source": None,
-        "statement_descriptor": None,
-        "statement_descriptor_suffix": None,
         "status": "requires_payment_method",
-        "transfer_data": None,
-        "transfer_group": None,
-        "_invoice": None,
     }
+    return with_nulls(PaymentIntentBody, body)
 
 
 def new_charge(*, created: int, intent: PaymentIntentBody, method: PaymentMethodBody) -> ChargeBody:
@@ -351,50 +329,32 @@ def new_charge(*, created: int, intent: PaymentIntentBody, method: PaymentMethod
     details: dict[str, Any] = dict(method[kind])
     if kind == "card":
         details = {name: details.get(name) for name in CARD_FIELDS}
-    return {
+    body: ChargeBody = {
         "object": "charge",
         "amount": intent["amount"],
         "amount_captured": 0,
         "amount_refunded": 0,
-        "application": None,
-        "application_fee": None,
-        "application_fee_amount": None,
-        "balance_transaction": None,
         "billing_details": method["billing_details"],
-        "calculated_statement_descriptor": None,
         "captured": False,
         "created": created,
         "currency": intent["currency"],
         "customer": intent["customer"],
         "description": intent["description"],
         "disputed": False,
-        "failure_balance_transaction": None,
-        "failure_code": None,
-        "failure_message": None,
         "fraud_details": {},
         "livemode": True,
         "metadata": intent["metadata"],
-        "on_behalf_of": None,
-        "outcome": None,
         "paid": False,
         "payment_intent": intent["id"],
         "payment_method": method["id"],
         "payment_method_details": {kind: details, "type": kind},
         "radar_options": {},
         "receipt_email": intent["receipt_email"],
-        "receipt_number": None,
-        "receipt_url": None,
         "refunded": False,
-        "review": None,
-        "shipping": None,
-        "source": None,
-        "source_transfer": None,
         "statement_descriptor": intent["statement_descriptor"],
-        "statement_descriptor_suffix": None,
         "status": "failed",
-        "transfer_data": None,
-        "transfer_group": None,
     }
+    return with_nulls(ChargeBody, body)
 
 
 APPROVED: ChargeOutcome = {
@@ -417,23 +377,18 @@ def declined_outcome(decline_code: str | None) -> ChargeOutcome:
 
 
 def new_refund(*, created: int, charge: ChargeBody, amount: int) -> RefundBody:
-    return {
+    body: RefundBody = {
         "object": "refund",
         "amount": amount,
-        "balance_transaction": None,
         "charge": charge["id"],
         "created": created,
         "currency": charge["currency"],
         "destination_details": {"type": charge["payment_method_details"]["type"]},
         "metadata": {},
         "payment_intent": charge["payment_intent"],
-        "reason": None,
-        "receipt_number": None,
-        "source_transfer_reversal": None,
         "status": "succeeded",
-        "transfer_reversal": None,
-        "_settles_at": None,
     }
+    return with_nulls(RefundBody, body)
 
 
 def new_dispute(*, created: int, charge: ChargeBody, reason: str, outcome: DisputeOutcome, due_by: int) -> DisputeBody:

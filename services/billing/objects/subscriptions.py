@@ -13,6 +13,7 @@ from services.billing.rows import (
     SubscriptionId,
     SubscriptionItemId,
 )
+from services.kernel.documents import with_nulls
 
 SubscriptionStatus = Literal[
     "active", "canceled", "incomplete", "incomplete_expired", "past_due", "paused", "trialing", "unpaid"
@@ -236,58 +237,35 @@ class ScheduleBody(TypedDict, total=False):
 
 
 def new_subscription(*, created: int, customer: CustomerId, currency: str, start: int, end: int) -> SubscriptionBody:
-    return {
+    body: SubscriptionBody = {
         "object": "subscription",
-        "application": None,
-        "application_fee_percent": None,
         "automatic_tax": {"disabled_reason": None, "enabled": False, "liability": None},
         "billing_cycle_anchor": start,
-        "billing_cycle_anchor_config": None,
         "billing_mode": {"flexible": {"proration_discounts": "included"}, "type": "flexible"},
-        "billing_thresholds": None,
-        "cancel_at": None,
         "cancel_at_period_end": False,
-        "canceled_at": None,
         "cancellation_details": {"comment": None, "feedback": None, "reason": None},
         "collection_method": "charge_automatically",
         "created": created,
         "currency": currency,
         "customer": customer,
-        "customer_account": None,
-        "days_until_due": None,
-        "default_payment_method": None,
-        "default_source": None,
         "default_tax_rates": [],
-        "description": None,
         "discounts": [],
-        "ended_at": None,
         "invoice_settings": {"account_tax_ids": None, "issuer": {"type": "self"}},
-        "latest_invoice": None,
         "livemode": True,
         "metadata": {},
-        "next_pending_invoice_item_invoice": None,
-        "on_behalf_of": None,
-        "pause_collection": None,
         "payment_settings": {
             "payment_method_options": None,
             "payment_method_types": None,
             "save_default_payment_method": "off",
         },
-        "pending_invoice_item_interval": None,
-        "pending_setup_intent": None,
-        "pending_update": None,
-        "schedule": None,
         "start_date": created,
         "status": "active",
-        "test_clock": None,
-        "transfer_data": None,
-        "trial_end": None,
         "trial_settings": {"end_behavior": {"missing_payment_method": "create_invoice"}},
-        "trial_start": None,
         "_period_start": start,
         "_period_end": end,
         "_trial_notice": False,
     }
+    return with_nulls(SubscriptionBody, body)
 
 
 def new_subscription_item(
@@ -310,16 +288,11 @@ def new_subscription_item(
 def new_schedule(
     *, created: int, customer: CustomerId, subscription: SubscriptionId | None, phases: list[Phase]
 ) -> ScheduleBody:
-    return {
+    body: ScheduleBody = {
         "object": "subscription_schedule",
-        "application": None,
         "billing_mode": {"flexible": {"proration_discounts": "included"}, "type": "flexible"},
-        "canceled_at": None,
-        "completed_at": None,
         "created": created,
-        "current_phase": None,
         "customer": customer,
-        "customer_account": None,
         "default_settings": {
             "application_fee_percent": None,
             "billing_cycle_anchor": "automatic",
@@ -335,12 +308,10 @@ def new_schedule(
         "livemode": True,
         "metadata": {},
         "phases": phases,
-        "released_at": None,
-        "released_subscription": None,
         "status": "not_started",
         "subscription": subscription,
-        "test_clock": None,
     }
+    return with_nulls(ScheduleBody, body)
 
 
 def new_phase(*, items: list[PhaseItem], start: int, end: int, currency: str) -> Phase:

@@ -17,7 +17,7 @@ from services.billing.objects.payments import (
     processing_fee,
 )
 from services.billing.operations import journal, records
-from services.billing.operations.params import Params, merge_metadata, pick
+from services.billing.operations.params import Params, pick_changes
 from services.billing.operations.records import now
 from services.billing.rows import ChargeId, CustomerId, InvoiceId, PaymentIntentId
 from services.billing.tables import balance_transactions, charges, customers, payment_intents
@@ -154,9 +154,7 @@ def _decline(
 
 def update(world: World, key: ChargeId, params: Params) -> ChargeBody:
     charge = records.need(world, charges, key)
-    changes: ChargeBody = pick(params, ("description", "receipt_email"))
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(charge["metadata"], params["metadata"])
+    changes: ChargeBody = pick_changes(charge, params, ("description", "receipt_email"))
     if report := params.get("fraud_details"):
         changes["fraud_details"] = {**charge["fraud_details"], **report}
     if "customer" in params:

@@ -16,7 +16,7 @@ from services.billing.objects.catalogue import (
     new_promotion_code,
 )
 from services.billing.operations import periods, records
-from services.billing.operations.params import Params, merge_metadata
+from services.billing.operations.params import Params, merge_metadata, pick_changes
 from services.billing.operations.products import require_currency
 from services.billing.operations.records import DeletedObject, now
 from services.billing.rows import CouponId, CustomerId, InvoiceId, PromotionCodeId, SubscriptionId
@@ -48,9 +48,7 @@ def create(world: World, params: Params) -> CouponBody:
 
 def update(world: World, key: CouponId, params: Params) -> CouponBody:
     body = need_coupon(world, key)
-    changes: CouponBody = {"name": params["name"] or None} if "name" in params else {}
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: CouponBody = pick_changes(body, params, ("name",))
     return records.change(world, coupons, body, changes, "coupon.updated")
 
 
@@ -103,9 +101,7 @@ def create_code(world: World, params: Params) -> PromotionCodeBody:
 
 def update_code(world: World, key: PromotionCodeId, params: Params) -> PromotionCodeBody:
     body = records.need(world, promotion_codes, key)
-    changes: PromotionCodeBody = {"active": params["active"]} if "active" in params else {}
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: PromotionCodeBody = pick_changes(body, params, ("active",))
     return records.change(world, promotion_codes, body, changes, "promotion_code.updated")
 
 

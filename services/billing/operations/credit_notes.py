@@ -17,7 +17,7 @@ from services.billing.objects.invoices import (
 from services.billing.objects.payments import ChargeBody, RefundBody
 from services.billing.operations import customers, journal, records, refunds
 from services.billing.operations import invoices as invoicing
-from services.billing.operations.params import Params, merge_metadata
+from services.billing.operations.params import Params, merge_metadata, pick_changes
 from services.billing.operations.records import now
 from services.billing.rows import CreditNoteId
 from services.billing.tables import (
@@ -80,9 +80,7 @@ def create(world: World, params: Params) -> CreditNoteBody:
 
 def update(world: World, key: CreditNoteId, params: Params) -> CreditNoteBody:
     body = records.need(world, credit_notes, key)
-    changes: CreditNoteBody = {"memo": params["memo"] or None} if "memo" in params else {}
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: CreditNoteBody = pick_changes(body, params, ("memo",))
     return records.change(world, credit_notes, body, changes, "credit_note.updated")
 
 

@@ -19,7 +19,7 @@ from services.billing.objects.customers import (
 )
 from services.billing.operations import journal, records
 from services.billing.operations.accounts import billing_account
-from services.billing.operations.params import Params, merge_metadata, none_if_empty, pick
+from services.billing.operations.params import Params, merge_metadata, none_if_empty, pick, pick_changes
 from services.billing.operations.records import DeletedObject, now
 from services.billing.rows import BalanceEntryId, CustomerId, PaymentMethodId, TaxIdId
 from services.billing.tables import balance_entries, customers, payment_methods, tax_ids
@@ -206,9 +206,7 @@ def need_balance_entry(world: World, customer: CustomerId, key: BalanceEntryId) 
 
 def update_balance_entry(world: World, customer: CustomerId, key: BalanceEntryId, params: Params) -> BalanceEntryBody:
     body = need_balance_entry(world, customer, key)
-    changes: BalanceEntryBody = pick(params, ("description",))
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: BalanceEntryBody = pick_changes(body, params, ("description",))
     return records.change(world, balance_entries, body, changes)
 
 

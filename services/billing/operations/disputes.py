@@ -5,7 +5,7 @@ from services.billing.errors import InvalidRequest
 from services.billing.objects.payments import ChargeBody, DisputeBody, DisputeOutcome, EvidenceDetails, new_dispute
 from services.billing.operations import charges as charging
 from services.billing.operations import journal, records
-from services.billing.operations.params import Params, merge_metadata, none_if_empty
+from services.billing.operations.params import Params, none_if_empty, pick_changes
 from services.billing.operations.records import now
 from services.billing.rows import DisputeId
 from services.billing.tables import charges, disputes
@@ -30,9 +30,7 @@ def open_dispute(world: World, charge: ChargeBody, reason: str, outcome: Dispute
 
 def update(world: World, key: DisputeId, params: Params) -> DisputeBody:
     body = records.need(world, disputes, key)
-    changes: DisputeBody = {}
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: DisputeBody = pick_changes(body, params)
     if "evidence" in params:
         changes |= _stage(body, params["evidence"])
     body = records.change(world, disputes, body, changes, "charge.dispute.updated")

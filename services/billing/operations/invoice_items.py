@@ -10,7 +10,7 @@ from services.billing.objects.invoices import (
     pricing_of,
 )
 from services.billing.operations import customers, drafts, records, totals
-from services.billing.operations.params import Params, merge_metadata, pick, require
+from services.billing.operations.params import Params, merge_metadata, pick_changes, require
 from services.billing.operations.records import DeletedObject, now
 from services.billing.rows import CustomerId, InvoiceId, InvoiceItemId
 from services.billing.tables import customers as customer_rows
@@ -47,9 +47,7 @@ def update(world: World, key: InvoiceItemId, params: Params) -> InvoiceItemBody:
     body = records.need(world, invoice_items, key)
     if set(params) - {"metadata"}:
         _require_draft(world, body)
-    changes: InvoiceItemBody = pick(params, ("description", "discountable"))
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: InvoiceItemBody = pick_changes(body, params, ("description", "discountable"))
     price = _price(world, params)
     if price is not None or {"amount", "quantity", "unit_amount_decimal"} & set(params):
         changes |= _amount_changes(body, params, price)

@@ -1,6 +1,6 @@
 """Request parameters as operations take them: a dict with only what was sent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from services.billing.errors import InvalidRequest
@@ -24,6 +24,14 @@ def none_if_empty(value: Any) -> Any:
 def pick(params: Params, names: Iterable[str]) -> Any:
     """Returns those of these fields that were sent, an empty text as None; the schemas vouch for their types."""
     return {name: none_if_empty(params[name]) for name in names if name in params}
+
+
+def pick_changes(body: Mapping[str, Any], params: Params, names: Iterable[str] = ()) -> Any:
+    """Returns those of these fields that were sent, and the metadata of the object with what was sent of it."""
+    changes = pick(params, names)
+    if "metadata" in params:
+        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    return changes
 
 
 def merge_metadata(metadata: dict[str, str] | None, sent: dict[str, str] | str | None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from services.billing.errors import InvalidRequest
 from services.billing.objects.customers import PaymentMethodBody
 from services.billing.objects.payments import PaymentIntentBody
 from services.billing.operations import charges, customers, invoices, records
-from services.billing.operations.params import Params, merge_metadata, pick
+from services.billing.operations.params import Params, pick_changes
 from services.billing.operations.products import require_currency
 from services.billing.rows import PaymentIntentId, PaymentMethodId
 from services.billing.tables import customers as customer_rows
@@ -81,11 +81,9 @@ def _confirm(world: World, intent: PaymentIntentBody, wanted: PaymentMethodId | 
 
 
 def _changes(intent: PaymentIntentBody, params: Params) -> PaymentIntentBody:
-    changes: PaymentIntentBody = pick(
-        params, ("description", "receipt_email", "statement_descriptor", "setup_future_usage")
+    changes: PaymentIntentBody = pick_changes(
+        intent, params, ("description", "receipt_email", "statement_descriptor", "setup_future_usage")
     )
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(intent["metadata"], params["metadata"])
     return changes
 
 

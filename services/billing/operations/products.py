@@ -13,7 +13,7 @@ from services.billing.objects.catalogue import (
     new_recurring,
 )
 from services.billing.operations import records
-from services.billing.operations.params import Params, merge_metadata, none_if_empty, pick
+from services.billing.operations.params import Params, merge_metadata, none_if_empty, pick, pick_changes
 from services.billing.operations.records import DeletedObject, now
 from services.billing.rows import PriceId, ProductId
 from services.billing.tables import prices, products
@@ -96,9 +96,7 @@ def create_price(world: World, params: Params) -> PriceBody:
 
 def update_price(world: World, key: PriceId, params: Params) -> PriceBody:
     body = records.need(world, prices, key)
-    changes: PriceBody = pick(params, _PRICE)
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: PriceBody = pick_changes(body, params, _PRICE)
     if "lookup_key" in params:
         changes["lookup_key"] = _free_key(world, params)
     return records.change(world, prices, body, changes, "price.updated")

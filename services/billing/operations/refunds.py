@@ -6,7 +6,7 @@ from services.billing.errors import InvalidRequest
 from services.billing.objects.payments import ChargeBody, RefundBody, RefundStatus, new_refund
 from services.billing.operations import charges as charging
 from services.billing.operations import journal, records
-from services.billing.operations.params import Params, merge_metadata
+from services.billing.operations.params import Params, merge_metadata, pick_changes
 from services.billing.operations.records import now
 from services.billing.rows import RefundId
 from services.billing.tables import charges, disputes, payment_intents, refunds
@@ -49,9 +49,7 @@ def refund_charge(
 
 def update(world: World, key: RefundId, params: Params) -> RefundBody:
     body = records.need(world, refunds, key)
-    changes: RefundBody = {}
-    if "metadata" in params:
-        changes["metadata"] = merge_metadata(body["metadata"], params["metadata"])
+    changes: RefundBody = pick_changes(body, params)
     return records.change(world, refunds, body, changes, "refund.updated")
 
 

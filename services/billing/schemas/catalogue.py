@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from services.billing.objects.catalogue import CouponDuration, Interval
 from services.billing.schemas.base import (
     Blank,
     Currency,
@@ -29,7 +30,7 @@ Exact = Annotated[Decimal, Field(ge=0, le=999_999_999_999, max_digits=24)]
 class RecurringIn(Parameters):
     """How often a price is charged."""
 
-    interval: Literal["day", "week", "month", "year"]
+    interval: Interval
     interval_count: Annotated[int, Field(ge=1, le=1095)] | None = None
 
 
@@ -138,7 +139,7 @@ class CouponIn(RequestParams):
     percent_off: Annotated[Decimal, Field(ge=-1000, le=1000, decimal_places=2)] | None = None
     amount_off: Annotated[int, Field(gt=0, le=999_999_999_999)] | None = None
     currency: Currency | None = None
-    duration: Literal["once", "repeating", "forever"] | None = None
+    duration: CouponDuration | None = None
     duration_in_months: Annotated[int, Field(ge=1, le=36)] | None = None
     max_redemptions: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     redeem_by: Moment | None = None

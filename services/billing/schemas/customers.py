@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from services.billing.objects.customers import TaxExempt
 from services.billing.schemas.base import (
     AddressIn,
     Blank,
@@ -23,7 +24,6 @@ from services.billing.schemas.base import (
 )
 
 TaxIdType = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}_[a-z_]{2,20}$")]
-TaxExempt = Literal["none", "exempt", "reverse"]
 
 
 class TaxIdIn(Parameters):

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from services.billing.objects.invoices import CreditLineType, InvoiceStatus
+from services.billing.objects.subscriptions import CollectionMethod, ProrationBehavior
 from services.billing.schemas.base import (
     Blank,
     Count,
@@ -22,9 +24,7 @@ from services.billing.schemas.base import (
     Text,
     TimedListParams,
 )
-from services.billing.schemas.subscriptions import Collection, Days, Discounts, ItemChange, Proration
-
-Status = Literal["draft", "open", "paid", "uncollectible", "void"]
+from services.billing.schemas.subscriptions import Days, Discounts, ItemChange
 
 
 class InvoiceChange(RequestParams):
@@ -32,7 +32,7 @@ class InvoiceChange(RequestParams):
 
     auto_advance: bool | None = None
     automatic_tax: TaxSwitch | None = None
-    collection_method: Collection | None = None
+    collection_method: CollectionMethod | None = None
     days_until_due: Days | None = None
     due_date: Moment | None = None
     default_payment_method: Key | Blank | None = None
@@ -56,9 +56,9 @@ class InvoiceList(TimedListParams):
     """Which invoices."""
 
     customer: Key | None = None
-    collection_method: Collection | None = None
+    collection_method: CollectionMethod | None = None
     due_date: Range | Moment | None = None
-    status: Status | None = None
+    status: InvoiceStatus | None = None
     subscription: Key | None = None
 
 
@@ -96,7 +96,7 @@ class SubscriptionDetailsIn(Parameters):
     """A change to a subscription that is only imagined."""
 
     items: Annotated[list[ItemChange], Field(max_length=20)] | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     proration_date: Moment | None = None
     billing_cycle_anchor: Literal["now", "unchanged"] | None = None
     cancel_at_period_end: bool | None = None
@@ -169,7 +169,7 @@ class InvoiceItemList(TimedListParams):
 class CreditLineIn(Parameters):
     """What is credited: a line of the invoice, or something else."""
 
-    type: Literal["custom_line_item", "invoice_line_item"]
+    type: CreditLineType
     amount: Minor | None = None
     description: Text | None = None
     invoice_line_item: Key | None = None

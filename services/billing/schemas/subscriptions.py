@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from services.billing.objects.subscriptions import CollectionMethod, PauseBehavior, ProrationBehavior
 from services.billing.schemas.base import (
     Blank,
     Count,
@@ -21,8 +22,6 @@ from services.billing.schemas.base import (
     TimedListParams,
 )
 
-Proration = Literal["create_prorations", "always_invoice", "none"]
-Collection = Literal["charge_automatically", "send_invoice"]
 Days = Annotated[int, Field(ge=0, le=730)]
 Discounts = Annotated[list[DiscountIn], Field(max_length=20)]
 
@@ -68,7 +67,7 @@ class CancellationDetails(Parameters):
 class PauseCollectionIn(Parameters):
     """What happens to bills in the meantime."""
 
-    behavior: Literal["keep_as_draft", "mark_uncollectible", "void"]
+    behavior: PauseBehavior
     resumes_at: Moment | None = None
 
 
@@ -85,7 +84,7 @@ class SubscriptionIn(RequestParams):
     items: Annotated[list[ItemIn], Field(min_length=1, max_length=20)]
     discounts: Discounts | Blank | None = None
     payment_behavior: Literal["allow_incomplete", "default_incomplete", "error_if_incomplete"] | None = None
-    collection_method: Collection | None = None
+    collection_method: CollectionMethod | None = None
     days_until_due: Days | None = None
     default_payment_method: Key | None = None
     description: Text | None = None
@@ -95,7 +94,7 @@ class SubscriptionIn(RequestParams):
     cancel_at_period_end: bool | None = None
     trial_period_days: Days | None = None
     trial_end: Literal["now"] | Moment | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     off_session: bool | None = None
 
 
@@ -103,7 +102,7 @@ class SubscriptionChange(RequestParams):
     """What of a subscription can change."""
 
     items: Annotated[list[ItemChange], Field(max_length=20)] | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     proration_date: Moment | None = None
     billing_cycle_anchor: AnchorIn | Literal["now", "unchanged"] | None = None
     payment_behavior: Literal["allow_incomplete", "error_if_incomplete"] | None = None
@@ -112,7 +111,7 @@ class SubscriptionChange(RequestParams):
     cancellation_details: CancellationDetails | None = None
     pause_collection: PauseCollectionIn | Blank | None = None
     default_payment_method: Key | Blank | None = None
-    collection_method: Collection | None = None
+    collection_method: CollectionMethod | None = None
     days_until_due: Days | None = None
     discounts: Discounts | Blank | None = None
     description: Text | None = None
@@ -127,7 +126,7 @@ class SubscriptionList(TimedListParams):
 
     customer: Key | None = None
     price: Key | None = None
-    collection_method: Collection | None = None
+    collection_method: CollectionMethod | None = None
     status: (
         Literal[
             "active",
@@ -157,7 +156,7 @@ class ResumeIn(RequestParams):
     """How to go on after a pause."""
 
     billing_cycle_anchor: AnchorIn | Literal["now", "unchanged"] | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     proration_date: Moment | None = None
 
 
@@ -188,7 +187,7 @@ class SubscriptionItemIn(RequestParams):
     price: Key
     quantity: Count | None = None
     metadata: Metadata | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     proration_date: Moment | None = None
     payment_behavior: Literal["allow_incomplete", "error_if_incomplete"] | None = None
 
@@ -198,7 +197,7 @@ class SubscriptionItemChange(MetadataIn):
 
     price: Key | None = None
     quantity: Count | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     proration_date: Moment | None = None
     payment_behavior: Literal["allow_incomplete", "error_if_incomplete"] | None = None
     off_session: bool | None = None
@@ -207,7 +206,7 @@ class SubscriptionItemChange(MetadataIn):
 class SubscriptionItemDrop(RequestParams):
     """How to remove an item."""
 
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
     proration_date: Moment | None = None
 
 
@@ -239,7 +238,7 @@ class PhaseIn(Parameters):
     start_date: Moment | Literal["now"] | None = None
     end_date: Moment | None = None
     iterations: Annotated[int, Field(ge=1, le=36)] | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
 
 
 class ScheduleChange(MetadataIn):
@@ -247,7 +246,7 @@ class ScheduleChange(MetadataIn):
 
     end_behavior: Literal["cancel", "release"] | None = None
     phases: Annotated[list[PhaseIn], Field(min_length=1, max_length=10)] | None = None
-    proration_behavior: Proration | None = None
+    proration_behavior: ProrationBehavior | None = None
 
 
 class ScheduleCancel(RequestParams):

@@ -153,6 +153,17 @@ def property_option(
     return {"label": label, "value": value, "displayOrder": order, "hidden": hidden, "description": description}
 
 
+def property_group_row(object_type: ObjectTypeName, name: str, label: str, order: int) -> PropertyGroupRow:
+    return {
+        "id": property_group_key(object_type, name),
+        "kind": object_type,
+        "name": name,
+        "label": label,
+        "display_order": order,
+        "archived_at": None,
+    }
+
+
 def pipeline_row(object_type: ObjectTypeName, pipeline_id: str, label: str, order: int, created_at: int) -> PipelineRow:
     return {
         "id": pipeline_key(object_type, pipeline_id),
@@ -215,14 +226,7 @@ def association_type_row(
 def _groups() -> Iterator[PropertyGroupRow]:
     for object_type, described in _read_properties().items():
         for order, (name, label) in enumerate(described["groups"]):
-            yield {
-                "id": property_group_key(object_type, name),
-                "kind": object_type,
-                "name": name,
-                "label": label,
-                "display_order": order,
-                "archived_at": None,
-            }
+            yield property_group_row(object_type, name, label, order)
 
 
 def property_rows(created_at: int) -> Iterator[PropertyRow]:

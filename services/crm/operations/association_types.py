@@ -7,24 +7,11 @@ from services.crm.errors import AlreadyExists, Forbidden, InvalidRequest, Record
 from services.crm.object_types import ObjectType
 from services.crm.rows import AssociationRank, AssociationRow, AssociationTypeId, AssociationTypeRow, ObjectTypeName
 from services.crm.tables import association_types, associations
-from services.kernel.statements import Statement
+from services.kernel.statements import Statement, select_where
 from services.kernel.world import World
 
-_BETWEEN = Statement(
-    sa.select(association_types)
-    .where(
-        association_types.c.from_kind == sa.bindparam("from_kind"),
-        association_types.c.to_kind == sa.bindparam("to_kind"),
-    )
-    .order_by(association_types.c.id),
-    AssociationTypeRow,
-)
-_FROM = Statement(
-    sa.select(association_types)
-    .where(association_types.c.from_kind == sa.bindparam("from_kind"))
-    .order_by(association_types.c.id),
-    AssociationTypeRow,
-)
+_BETWEEN = select_where(association_types, "from_kind", "to_kind")
+_FROM = select_where(association_types, "from_kind")
 _OF_TYPE = Statement(sa.select(associations).where(associations.c.type_id == sa.bindparam("type_id")), AssociationRow)
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from services.crm.errors import InvalidRequest, RecordNotFound
 from services.crm.object_types import ObjectType
 from services.crm.operations import association_types
@@ -19,33 +17,12 @@ from services.crm.rows import (
 )
 from services.crm.tables import association_id, associations, objects
 from services.crm.tables import association_types as types_table
-from services.kernel.statements import Statement
+from services.kernel.statements import select_where
 from services.kernel.world import World
 
-_BETWEEN = Statement(
-    sa.select(associations)
-    .where(
-        associations.c.from_id == sa.bindparam("from_id"),
-        associations.c.to_kind == sa.bindparam("to_kind"),
-        associations.c.to_id == sa.bindparam("to_id"),
-    )
-    .order_by(associations.c.type_id),
-    AssociationRow,
-)
-_FROM = Statement(
-    sa.select(associations).where(associations.c.from_id == sa.bindparam("from_id")).order_by(associations.c.id),
-    AssociationRow,
-)
-_OF_TYPE = Statement(
-    sa.select(associations)
-    .where(
-        associations.c.from_id == sa.bindparam("from_id"),
-        associations.c.to_kind == sa.bindparam("to_kind"),
-        associations.c.type_id == sa.bindparam("type_id"),
-    )
-    .order_by(associations.c.to_id),
-    AssociationRow,
-)
+_BETWEEN = select_where(associations, "from_id", "to_kind", "to_id", order_by=("type_id",))
+_FROM = select_where(associations, "from_id")
+_OF_TYPE = select_where(associations, "from_id", "to_kind", "type_id", order_by=("to_id",))
 _TARGETS = (
     "SELECT a.to_id, t.id, t.category, t.label, t.name FROM associations a "
     "JOIN association_types t ON t.id = a.type_id JOIN objects o ON o.id = a.to_id "

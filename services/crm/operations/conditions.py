@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from services.crm.errors import InvalidRequest
 from services.crm.object_types import ObjectType
 from services.crm.operations import definitions, object_types
@@ -19,29 +17,13 @@ from services.crm.operations.definitions import Definition
 from services.crm.operations.records import parse_record_id
 from services.crm.rows import ObjectTypeName, Operator
 from services.crm.search_index import fold, parse_number
+from services.kernel.documents import Binder
 from services.kernel.world import World
 
 _COMPARISONS: dict[str, str] = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _TOKEN = re.compile(r"\**[^\W_]+(?:\*+[^\W_]+)*\**")
 _MATCHES_NOTHING = "\x00"
 _EXACT = "coalesce(exact, folded)"
-
-
-class Binder:
-    """Collects parameters, each under a name of its own."""
-
-    __slots__ = ("parameters",)
-
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters: dict[str, Any] = dict(parameters)
-
-    def bind(self, value: Any) -> str:
-        name = f"p{len(self.parameters)}"
-        self.parameters[name] = value
-        return f":{name}"
-
-    def bind_all(self, values: Sequence[Any]) -> str:
-        return f"(SELECT value FROM json_each({self.bind(orjson.dumps(list(values)).decode())}))"  # noqa: S608 - bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from services.crm.errors import InvalidRequest
 from services.crm.object_types import ObjectType
 from services.crm.operations import definitions, object_types
 from services.crm.operations.calculated_properties import find_expression
-from services.crm.operations.conditions import Binder, compile_condition
+from services.crm.operations.conditions import compile_condition
 from services.crm.rows import FilterBranch, ListFilter, Operator
 from services.crm.search_index import fold
 from services.kernel.clock import to_milliseconds
+from services.kernel.documents import Binder
 from services.kernel.world import World
 
 # An operation as the request wrote it; nothing about it has been checked.

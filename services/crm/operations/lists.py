@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from services.crm.errors import AlreadyExists, InvalidRequest, RecordNotFound
 from services.crm.object_types import ObjectType
 from services.crm.operations import list_filters, object_types
-from services.crm.operations.conditions import Binder
 from services.crm.operations.records import parse_id, parse_record_id
 from services.crm.rows import Body, FilterBranch, ListId, ListRow, MembershipRow, ObjectTypeName, RecordId
 from services.crm.tables import list_memberships, lists, membership_id, objects, tables
 from services.kernel.clock import iso
-from services.kernel.statements import Statement
+from services.kernel.documents import Binder
+from services.kernel.statements import select_where
 from services.kernel.world import World
 
-_ALL = Statement(sa.select(lists).order_by(lists.c.id), ListRow)
+_ALL = select_where(lists)
 _MEMBERS = (
     "SELECT m.record_id, m.added_at FROM list_memberships m JOIN objects o ON o.id = m.record_id "
     "WHERE m.list_id = :list_id AND o.archived_at IS NULL ORDER BY m.record_id"

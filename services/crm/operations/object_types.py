@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from services.crm import defaults
 from services.crm.errors import AlreadyExists, InvalidRequest
 from services.crm.object_types import BY_NAME, ObjectType
@@ -19,13 +17,11 @@ from services.crm.rows import (
 )
 from services.crm.tables import object_types, property_definitions, property_group_key, property_groups
 from services.kernel.clock import iso
-from services.kernel.statements import Statement
+from services.kernel.statements import select_where
 from services.kernel.world import World
 
 PORTAL_ID = 24816375
-_ALL = Statement(
-    sa.select(object_types).where(object_types.c.archived_at.is_(None)).order_by(object_types.c.id), ObjectTypeRow
-)
+_ALL = select_where(object_types, condition=object_types.c.archived_at.is_(None))
 _CUSTOM_FROM = 44_200_000
 _SYSTEM_PROPERTIES: tuple[tuple[str, str, PropertyType], ...] = (
     ("hs_object_id", "Record ID", "number"),

@@ -2,20 +2,16 @@
 
 from typing import Literal
 
-import sqlalchemy as sa
-
 from services.crm.errors import RecordNotFound
 from services.crm.operations.records import parse_id
 from services.crm.rows import Body, OwnerId, OwnerRow
 from services.crm.tables import owners
 from services.kernel.clock import iso
-from services.kernel.statements import Statement
+from services.kernel.statements import select_where
 from services.kernel.world import World
 
-_ALL = Statement(sa.select(owners).order_by(owners.c.id), OwnerRow)
-_BY_USER = Statement(
-    sa.select(owners).where(owners.c.user_id == sa.bindparam("user_id")).order_by(owners.c.id), OwnerRow
-)
+_ALL = select_where(owners)
+_BY_USER = select_where(owners, "user_id")
 
 
 def page(

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import sqlalchemy as sa
-
 from services.crm.defaults import pipeline_row, stage_row
 from services.crm.errors import AlreadyExists, InvalidRequest, RecordNotFound
 from services.crm.object_types import BY_NAME, ObjectType
@@ -12,25 +10,12 @@ from services.crm.rows import Body, ObjectTypeName, PipelineRow, StageRow
 from services.crm.tables import pipeline_key, pipelines, stage_key, stages
 from services.kernel.changes import Change
 from services.kernel.clock import iso
-from services.kernel.statements import Row, Statement
+from services.kernel.statements import Row, select_where
 from services.kernel.world import World
 
-_OF_TYPE = Statement(
-    sa.select(pipelines)
-    .where(pipelines.c.kind == sa.bindparam("kind"), pipelines.c.archived_at.is_(None))
-    .order_by(pipelines.c.display_order, pipelines.c.id),
-    PipelineRow,
-)
-_STAGES = Statement(
-    sa.select(stages)
-    .where(
-        stages.c.kind == sa.bindparam("kind"),
-        stages.c.pipeline_id == sa.bindparam("pipeline_id"),
-        stages.c.archived_at.is_(None),
-    )
-    .order_by(stages.c.display_order, stages.c.id),
-    StageRow,
-)
+_IN_ORDER = ("display_order", "id")
+_OF_TYPE = select_where(pipelines, "kind", condition=pipelines.c.archived_at.is_(None), order_by=_IN_ORDER)
+_STAGES = select_where(stages, "kind", "pipeline_id", condition=stages.c.archived_at.is_(None), order_by=_IN_ORDER)
 _IN_USE = (
     "SELECT o.id FROM property_values v JOIN objects o ON o.id = v.object_id "
     "WHERE v.kind = ? AND v.name = ? AND coalesce(v.exact, v.folded) = ? AND o.archived_at IS NULL "

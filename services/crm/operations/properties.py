@@ -3,27 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from services.crm import defaults
 from services.crm.errors import AlreadyExists, Forbidden, InvalidRequest, RecordNotFound
 from services.crm.rows import Body, ObjectTypeName, PropertyDocument, PropertyGroupRow, PropertyRow
 from services.crm.tables import property_definitions, property_group_key, property_groups, property_key
 from services.kernel.clock import iso
-from services.kernel.statements import Statement
+from services.kernel.statements import select_where
 from services.kernel.world import World
 
-_OF_TYPE = Statement(
-    sa.select(property_definitions)
-    .where(property_definitions.c.kind == sa.bindparam("kind"))
-    .order_by(property_definitions.c.name),
-    PropertyRow,
-)
-_GROUPS = Statement(
-    sa.select(property_groups)
-    .where(property_groups.c.kind == sa.bindparam("kind"), property_groups.c.archived_at.is_(None))
-    .order_by(property_groups.c.display_order, property_groups.c.name),
-    PropertyGroupRow,
+_OF_TYPE = select_where(property_definitions, "kind", order_by=("name",))
+_GROUPS = select_where(
+    property_groups, "kind", condition=property_groups.c.archived_at.is_(None), order_by=("display_order", "name")
 )
 _FIELD_TYPES = {
     "string": {"text", "textarea", "file", "html", "phonenumber", "calculation_equation"},
@@ -118,18 +108,10 @@ def require_group(world: World, type_name: ObjectTypeName, name: str) -> Propert
 
 
 def create_group(world: World, type_name: ObjectTypeName, name: str, label: str, order: int) -> PropertyGroupRow:
-    key = property_group_key(type_name, name)
-    before = world.get(property_groups, key)
+    row = defaults.property_group_row(type_name, name, label, order)
+    before = world.get(property_groups, row["id"])
     if before is not None and before["archived_at"] is None:
         raise AlreadyExists(f"A property group named '{name}' already exists.", sub_category="Properties.GROUP_EXISTS")
-    row: PropertyGroupRow = {
-        "id": key,
-        "kind": type_name,
-        "name": name,
-        "label": label,
-        "display_order": order,
-        "archived_at": None,
-    }
     world.save(property_groups, row, "property_group.created")
     return row
 

@@ -8,11 +8,12 @@ from services.crm.errors import InvalidRequest
 from services.crm.object_types import ObjectType
 from services.crm.operations import definitions, records
 from services.crm.operations.calculated_properties import find_expression
-from services.crm.operations.conditions import Binder, compile_condition
+from services.crm.operations.conditions import compile_condition
 from services.crm.operations.selection import LIVE, Selection
 from services.crm.operations.serialization import RequestedFields, serialize
 from services.crm.rows import Body, ObjectTypeName, Operator, RecordId
 from services.crm.tables import tables
+from services.kernel.documents import Binder
 from services.kernel.world import World
 
 MAX_GROUPS, MAX_GROUP_FILTERS, MAX_FILTERS, LAST_RESULT, MAX_BODY_LENGTH = 5, 6, 18, 10_000, 3_000

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import orjson
 
-from services.crm.operations.conditions import Binder, Condition
+from services.crm.operations.conditions import Condition
 from services.crm.rows import RecordId
+from services.kernel.documents import Binder
 from services.kernel.world import World
 
 LIVE = "o.kind = :kind AND o.archived_at IS NULL"

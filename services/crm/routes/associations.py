@@ -17,6 +17,7 @@ from services.crm.schemas.records import SpecIn
 from services.crm.schemas.shared import IdIn, QueryNumber
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
+from services.kernel.operations import Operation, add_operations
 from services.kernel.world import World
 
 router = product_router(responses=REFUSALS, tags=["associations"])
@@ -53,12 +54,6 @@ PathTypes = Annotated[TypePair, Depends(resolve_types)]
 PathRecords = Annotated[RecordPair, Depends(find_records)]
 
 
-@router.put(
-    "/crm/v4/objects/{objectType}/{objectId}/associations/{toObjectType}/{toObjectId}",
-    status_code=201,
-    operation_id="crm.associations.create",
-    response_model=bodies.TiedOut,
-)
 async def create(
     records: PathRecords,
     types: Annotated[list[SpecIn], Body(min_length=1, max_length=20, description="The types the tie is to have.")],
@@ -70,21 +65,11 @@ async def create(
     return Json(_serialize_association(records, rows), 201)
 
 
-@router.put(
-    "/crm/v4/objects/{objectType}/{objectId}/associations/default/{toObjectType}/{toObjectId}",
-    operation_id="crm.associations.create_default",
-    response_model=bodies.DefaultTieBatch,
-)
 async def create_default(records: PathRecords, world: CurrentWorld) -> Response:
     """Associate two records without a label, the usual way to say that they belong together."""
     return batch_response(world, BatchResult(_add_unlabelled(world, records)))
 
 
-@router.get(
-    "/crm/v4/objects/{objectType}/{objectId}/associations/{toObjectType}",
-    operation_id="crm.associations.list",
-    response_model=bodies.EndPage,
-)
 async def page(
     objectType: str,
     objectId: str,
@@ -101,24 +86,12 @@ async def page(
     return page_response(results, targets[limit - 1].to_id if len(targets) > limit else None)
 
 
-@router.delete(
-    "/crm/v4/objects/{objectType}/{objectId}/associations/{toObjectType}/{toObjectId}",
-    status_code=204,
-    operation_id="crm.associations.archive",
-)
 async def archive(records: PathRecords, world: CurrentWorld) -> Response:
     """Remove every association between two records."""
     associations.remove(world, records.source, records.target)
     return no_content()
 
 
-@router.post(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/create",
-    status_code=201,
-    operation_id="crm.associations.batch_create",
-    response_model=bodies.TiedBatch,
-    responses=PARTIAL_SUCCESS,
-)
 async def batch_create(types: PathTypes, body: bodies.TypedPairsIn, world: CurrentWorld) -> Response:
     """Associate many pairs of records, each with the given types. Pairs that fail are reported, the rest is kept."""
 
@@ -131,11 +104,6 @@ async def batch_create(types: PathTypes, body: bodies.TypedPairsIn, world: Curre
     return batch_response(world, run_each(body.inputs, create_one, _pair_context), 201)
 
 
-@router.post(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/associate/default",
-    operation_id="crm.associations.batch_create_default",
-    response_model=bodies.DefaultTieBatch,
-)
 async def batch_create_default(types: PathTypes, body: bodies.DefaultPairsIn, world: CurrentWorld) -> Response:
     """Associate many pairs of records without a label."""
     results: list[WireBody] = []
@@ -144,12 +112,6 @@ async def batch_create_default(types: PathTypes, body: bodies.DefaultPairsIn, wo
     return batch_response(world, BatchResult(results))
 
 
-@router.post(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/read",
-    operation_id="crm.associations.batch_read",
-    response_model=bodies.EndsBatch,
-    responses=PARTIAL_SUCCESS,
-)
 async def batch_read(types: PathTypes, body: bodies.ManyFromIn, world: CurrentWorld) -> Response:
     """Read what many records of one type are associated with among another type."""
 
@@ -161,11 +123,6 @@ async def batch_read(types: PathTypes, body: bodies.ManyFromIn, world: CurrentWo
     return batch_response(world, run_each(body.inputs, read_one, _source_context))
 
 
-@router.post(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/archive",
-    status_code=204,
-    operation_id="crm.associations.batch_archive",
-)
 async def batch_archive(types: PathTypes, body: bodies.UntiedIn, world: CurrentWorld) -> Response:
     """Remove every association between the given records."""
     for pairs in body.inputs:
@@ -175,11 +132,6 @@ async def batch_archive(types: PathTypes, body: bodies.UntiedIn, world: CurrentW
     return no_content()
 
 
-@router.post(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/labels/archive",
-    status_code=204,
-    operation_id="crm.associations.batch_archive_labels",
-)
 async def batch_archive_labels(types: PathTypes, body: bodies.TypedPairsIn, world: CurrentWorld) -> Response:
     """Take the given types away from the given pairs. Without its unlabelled type a pair is no longer associated."""
     for pair in body.inputs:
@@ -188,33 +140,18 @@ async def batch_archive_labels(types: PathTypes, body: bodies.TypedPairsIn, worl
     return no_content()
 
 
-@router.get(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels",
-    operation_id="crm.association_labels.list",
-    response_model=bodies.LabelList,
-)
 async def list_labels(types: PathTypes, world: CurrentWorld) -> Response:
     """List the types of association between two object types, with their ids and labels."""
     rows = association_types.list_between(world, types.source.name, types.target.name)
     return Json({"results": [_serialize_label(row) for row in rows]})
 
 
-@router.post(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels",
-    operation_id="crm.association_labels.create",
-    response_model=bodies.LabelList,
-)
 async def create_label(types: PathTypes, body: bodies.LabelIn, world: CurrentWorld) -> Response:
     """Create a label for associations between two object types, in both directions."""
     rows = association_types.create_label(world, types.source, types.target, body.name, body.label, body.inverseLabel)
     return Json({"results": [_serialize_label(row) for row in rows]})
 
 
-@router.put(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels",
-    status_code=204,
-    operation_id="crm.association_labels.update",
-)
 async def update_label(types: PathTypes, body: bodies.LabelChangeIn, world: CurrentWorld) -> Response:
     """Rename a label that the account made."""
     association_types.rename_label(
@@ -223,24 +160,12 @@ async def update_label(types: PathTypes, body: bodies.LabelChangeIn, world: Curr
     return no_content()
 
 
-@router.delete(
-    "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels/{associationTypeId}",
-    status_code=204,
-    operation_id="crm.association_labels.archive",
-)
 async def archive_label(types: PathTypes, associationTypeId: QueryNumber, world: CurrentWorld) -> Response:
     """Remove a label that the account made, from every pair that has it."""
     association_types.remove_label(world, types.source, types.target, associationTypeId)
     return no_content()
 
 
-@router.post(
-    "/crm/v3/associations/{fromObjectType}/{toObjectType}/batch/create",
-    status_code=201,
-    operation_id="crm.associations_v3.batch_create",
-    response_model=bodies.NamedTieBatch,
-    responses=PARTIAL_SUCCESS,
-)
 async def batch_create_named(types: PathTypes, body: bodies.NamedPairsIn, world: CurrentWorld) -> Response:
     """Associate many pairs of records by the name of the association type, such as contact_to_company."""
 
@@ -253,12 +178,6 @@ async def batch_create_named(types: PathTypes, body: bodies.NamedPairsIn, world:
     return batch_response(world, run_each(body.inputs, create_one, _pair_context), 201)
 
 
-@router.post(
-    "/crm/v3/associations/{fromObjectType}/{toObjectType}/batch/read",
-    operation_id="crm.associations_v3.batch_read",
-    response_model=bodies.NamedEndsBatch,
-    responses=PARTIAL_SUCCESS,
-)
 async def batch_read_named(types: PathTypes, body: bodies.ManyIdsIn, world: CurrentWorld) -> Response:
     """Read what many records are associated with, by the names of the association types."""
 
@@ -271,11 +190,6 @@ async def batch_read_named(types: PathTypes, body: bodies.ManyIdsIn, world: Curr
     return batch_response(world, run_each(body.inputs, read_one, _source_context))
 
 
-@router.post(
-    "/crm/v3/associations/{fromObjectType}/{toObjectType}/batch/archive",
-    status_code=204,
-    operation_id="crm.associations_v3.batch_archive",
-)
 async def batch_archive_named(types: PathTypes, body: bodies.NamedPairsIn, world: CurrentWorld) -> Response:
     """Take the named association types away from the given pairs."""
     for pair in body.inputs:
@@ -285,11 +199,6 @@ async def batch_archive_named(types: PathTypes, body: bodies.NamedPairsIn, world
     return no_content()
 
 
-@router.get(
-    "/crm/v3/associations/{fromObjectType}/{toObjectType}/types",
-    operation_id="crm.association_types.list",
-    response_model=bodies.TypeNameList,
-)
 async def list_types(types: PathTypes, world: CurrentWorld) -> Response:
     """List the names of the association types between two object types."""
     rows = association_types.list_between(world, types.source.name, types.target.name)
@@ -344,3 +253,54 @@ def _serialize_label(row: AssociationTypeRow) -> WireBody:
 def _serialize_target(target: Target) -> WireBody:
     types = [{"category": each.category, "typeId": each.id, "label": each.label} for each in target.types]
     return {"toObjectId": str(target.to_id), "associationTypes": types}
+
+
+# fmt: off
+add_operations(router, (
+    Operation("crm.associations.create", "PUT",
+              "/crm/v4/objects/{objectType}/{objectId}/associations/{toObjectType}/{toObjectId}", "Create",
+              bodies.TiedOut, create, status=201),
+    Operation("crm.associations.create_default", "PUT",
+              "/crm/v4/objects/{objectType}/{objectId}/associations/default/{toObjectType}/{toObjectId}",
+              "Create Default", bodies.DefaultTieBatch, create_default),
+    Operation("crm.associations.list", "GET", "/crm/v4/objects/{objectType}/{objectId}/associations/{toObjectType}",
+              "Page", bodies.EndPage, page),
+    Operation("crm.associations.archive", "DELETE",
+              "/crm/v4/objects/{objectType}/{objectId}/associations/{toObjectType}/{toObjectId}", "Archive", None,
+              archive, status=204),
+    Operation("crm.associations.batch_create", "POST",
+              "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/create", "Batch Create", bodies.TiedBatch,
+              batch_create, status=201, responses=PARTIAL_SUCCESS),
+    Operation("crm.associations.batch_create_default", "POST",
+              "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/associate/default", "Batch Create Default",
+              bodies.DefaultTieBatch, batch_create_default),
+    Operation("crm.associations.batch_read", "POST", "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/read",
+              "Batch Read", bodies.EndsBatch, batch_read, responses=PARTIAL_SUCCESS),
+    Operation("crm.associations.batch_archive", "POST",
+              "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/archive", "Batch Archive", None,
+              batch_archive, status=204),
+    Operation("crm.associations.batch_archive_labels", "POST",
+              "/crm/v4/associations/{fromObjectType}/{toObjectType}/batch/labels/archive", "Batch Archive Labels", None,
+              batch_archive_labels, status=204),
+    Operation("crm.association_labels.list", "GET", "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels",
+              "List Labels", bodies.LabelList, list_labels),
+    Operation("crm.association_labels.create", "POST", "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels",
+              "Create Label", bodies.LabelList, create_label),
+    Operation("crm.association_labels.update", "PUT", "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels",
+              "Update Label", None, update_label, status=204),
+    Operation("crm.association_labels.archive", "DELETE",
+              "/crm/v4/associations/{fromObjectType}/{toObjectType}/labels/{associationTypeId}", "Archive Label", None,
+              archive_label, status=204),
+    Operation("crm.associations_v3.batch_create", "POST",
+              "/crm/v3/associations/{fromObjectType}/{toObjectType}/batch/create", "Batch Create Named",
+              bodies.NamedTieBatch, batch_create_named, status=201, responses=PARTIAL_SUCCESS),
+    Operation("crm.associations_v3.batch_read", "POST",
+              "/crm/v3/associations/{fromObjectType}/{toObjectType}/batch/read", "Batch Read Named",
+              bodies.NamedEndsBatch, batch_read_named, responses=PARTIAL_SUCCESS),
+    Operation("crm.associations_v3.batch_archive", "POST",
+              "/crm/v3/associations/{fromObjectType}/{toObjectType}/batch/archive", "Batch Archive Named", None,
+              batch_archive_named, status=204),
+    Operation("crm.association_types.list", "GET", "/crm/v3/associations/{fromObjectType}/{toObjectType}/types",
+              "List Types", bodies.TypeNameList, list_types),
+))
+# fmt: on

@@ -15,6 +15,7 @@ from services.crm.schemas.shared import QueryFlag, QueryNumber
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 from services.kernel.clock import iso
+from services.kernel.operations import Operation, add_operations
 
 router = product_router(responses=REFUSALS, tags=["imports"])
 After = Annotated[QueryNumber, Query(ge=0, le=10**9)]
@@ -28,7 +29,6 @@ PathImport = Annotated[ImportRow, Depends(find_import)]
 
 
 @router.post("/crm/v3/imports", include_in_schema=False)
-@router.post("/crm/v3/imports/", operation_id="crm.imports.create", response_model=bodies.ImportOut)
 async def create(
     importRequest: Annotated[str, Form(description="JSON: name, files and, in each file, its columnMappings.")],
     files: Annotated[list[UploadFile], File(description="The CSV files that importRequest names.")],
@@ -40,7 +40,6 @@ async def create(
 
 
 @router.get("/crm/v3/imports", include_in_schema=False)
-@router.get("/crm/v3/imports/", operation_id="crm.imports.list", response_model=bodies.ImportPage)
 async def page(
     world: CurrentWorld, after: After = 0, limit: Annotated[QueryNumber, Query(ge=1, le=100)] = 20
 ) -> Response:
@@ -49,15 +48,11 @@ async def page(
     return page_response([imports.serialize(world, row) for row in rows], following, "/crm/v3/imports")
 
 
-@router.get("/crm/v3/imports/{importId}", operation_id="crm.imports.get", response_model=bodies.ImportOut)
 async def read(row: PathImport, world: CurrentWorld) -> Response:
     """Read one import: its state and how many records it created and updated."""
     return Json(imports.serialize(world, row))
 
 
-@router.get(
-    "/crm/v3/imports/{importId}/errors", operation_id="crm.imports.errors", response_model=bodies.ImportErrorPage
-)
 async def errors(
     row: PathImport,
     importId: str,
@@ -75,7 +70,6 @@ async def errors(
     return page_response(results, following, f"/crm/v3/imports/{importId}/errors")
 
 
-@router.post("/crm/v3/imports/{importId}/cancel", operation_id="crm.imports.cancel", response_model=bodies.CanceledOut)
 async def cancel(row: PathImport, world: CurrentWorld) -> Response:
     """Cancel an import that has not finished."""
     imports.cancel(world, row)
@@ -98,3 +92,15 @@ def _parse_request(text: str) -> Body:
     if not isinstance(request, dict):
         raise InvalidRequest("importRequest must be a JSON object")
     return request
+
+
+# fmt: off
+add_operations(router, (
+    Operation("crm.imports.create", "POST", "/crm/v3/imports/", "Create", bodies.ImportOut, create),
+    Operation("crm.imports.list", "GET", "/crm/v3/imports/", "Page", bodies.ImportPage, page),
+    Operation("crm.imports.get", "GET", "/crm/v3/imports/{importId}", "Read", bodies.ImportOut, read),
+    Operation("crm.imports.errors", "GET", "/crm/v3/imports/{importId}/errors", "Errors", bodies.ImportErrorPage,
+              errors),
+    Operation("crm.imports.cancel", "POST", "/crm/v3/imports/{importId}/cancel", "Cancel", bodies.CanceledOut, cancel),
+))
+# fmt: on

@@ -12,6 +12,7 @@ from services.crm.schemas.shared import QueryFlag, QueryNumber
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
 from services.kernel.clock import iso
+from services.kernel.operations import Operation, add_operations
 
 router = product_router(responses=REFUSALS, tags=["lists"])
 IncludeFilters = Annotated[QueryFlag, Query(description="Return the filters of dynamic lists too.")]
@@ -25,7 +26,6 @@ PathList = Annotated[ListRow, Depends(find_list)]
 
 
 @router.post("/crm/v3/lists", include_in_schema=False)
-@router.post("/crm/v3/lists/", operation_id="crm.lists.create", response_model=bodies.OneListOut)
 async def create(body: bodies.ListIn, world: CurrentWorld) -> Response:
     """Create a list: MANUAL with members by hand, DYNAMIC by filters, SNAPSHOT by filters evaluated once."""
     row = lists.create(world, body.model_dump(exclude_unset=True))
@@ -33,7 +33,6 @@ async def create(body: bodies.ListIn, world: CurrentWorld) -> Response:
 
 
 @router.get("/crm/v3/lists", include_in_schema=False)
-@router.get("/crm/v3/lists/", operation_id="crm.lists.list", response_model=bodies.ListsOut)
 async def read_several(
     world: CurrentWorld,
     listIds: Annotated[list[str], Query(max_length=500, description="Ids of the lists to read.")] = [],  # noqa: B006
@@ -44,7 +43,6 @@ async def read_several(
     return Json({"lists": [lists.serialize(world, row, filters=includeFilters) for row in rows]})
 
 
-@router.post("/crm/v3/lists/search", operation_id="crm.lists.search", response_model=bodies.FoundListsOut)
 async def search(body: bodies.ListSearchIn, world: CurrentWorld) -> Response:
     """Search lists by a part of their name, by processing type or by id."""
     rows = lists.search(world, body.query or "", body.listIds, body.processingTypes, body.objectTypeId)
@@ -54,11 +52,6 @@ async def search(body: bodies.ListSearchIn, world: CurrentWorld) -> Response:
     return Json({"lists": results, "total": len(rows), "offset": offset, "hasMore": offset < len(rows)})
 
 
-@router.get(
-    "/crm/v3/lists/object-type-id/{objectTypeId}/name/{listName}",
-    operation_id="crm.lists.get_by_name",
-    response_model=bodies.OneListOut,
-)
 async def read_by_name(
     objectTypeId: str, listName: str, world: CurrentWorld, includeFilters: IncludeFilters = False
 ) -> Response:
@@ -67,40 +60,29 @@ async def read_by_name(
     return Json({"list": lists.serialize(world, row, filters=includeFilters)})
 
 
-@router.get(
-    "/crm/v3/lists/records/{objectTypeId}/{recordId}/memberships",
-    operation_id="crm.list_memberships.of_record",
-    response_model=bodies.MembershipsOut,
-)
 async def of_record(objectTypeId: str, recordId: str, world: CurrentWorld) -> Response:
     """Read which lists a record is a member of."""
     memberships = lists.list_memberships_of(world, objectTypeId, recordId)
     return Json({"total": len(memberships), "results": memberships})
 
 
-@router.get("/crm/v3/lists/{listId}", operation_id="crm.lists.get", response_model=bodies.OneListOut)
 async def read(row: PathList, world: CurrentWorld, includeFilters: IncludeFilters = False) -> Response:
     """Read one list by its id, with its size and, if wanted, its filters."""
     return Json({"list": lists.serialize(world, row, filters=includeFilters)})
 
 
-@router.delete("/crm/v3/lists/{listId}", status_code=204, operation_id="crm.lists.archive")
 async def archive(row: PathList, world: CurrentWorld) -> Response:
     """Delete a list; it can be restored."""
     lists.delete(world, row)
     return no_content()
 
 
-@router.put("/crm/v3/lists/{listId}/restore", status_code=204, operation_id="crm.lists.restore")
 async def restore(listId: str, world: CurrentWorld) -> Response:
     """Restore a deleted list with its members."""
     lists.restore(world, listId)
     return no_content()
 
 
-@router.put(
-    "/crm/v3/lists/{listId}/update-list-name", operation_id="crm.lists.rename", response_model=bodies.ChangedListOut
-)
 async def rename(
     row: PathList,
     world: CurrentWorld,
@@ -112,20 +94,12 @@ async def rename(
     return Json({"updatedList": lists.serialize(world, renamed, filters=includeFilters)})
 
 
-@router.put(
-    "/crm/v3/lists/{listId}/update-list-filters",
-    operation_id="crm.lists.update_filters",
-    response_model=bodies.ChangedListOut,
-)
 async def update_filters(row: PathList, body: bodies.FiltersIn, world: CurrentWorld) -> Response:
     """Give a dynamic list new filters; its members change at once."""
     changed = lists.update_filters(world, row, body.model_dump(exclude_unset=True))
     return Json({"updatedList": lists.serialize(world, changed, filters=True)})
 
 
-@router.get(
-    "/crm/v3/lists/{listId}/memberships", operation_id="crm.list_memberships.list", response_model=bodies.MemberPage
-)
 async def page(
     row: PathList,
     listId: str,
@@ -143,38 +117,52 @@ async def page(
     return page_response(results, following, f"/crm/v3/lists/{listId}/memberships", total=len(members))
 
 
-@router.put(
-    "/crm/v3/lists/{listId}/memberships/add",
-    operation_id="crm.list_memberships.add",
-    response_model=bodies.MembersChangedOut,
-)
 async def add(row: PathList, ids: Annotated[bodies.RecordIds, Body()], world: CurrentWorld) -> Response:
     """Put records on a manual list by their ids."""
     return Json(lists.change_members(world, row, add=ids, remove=()))
 
 
-@router.put(
-    "/crm/v3/lists/{listId}/memberships/remove",
-    operation_id="crm.list_memberships.remove",
-    response_model=bodies.MembersChangedOut,
-)
 async def remove(row: PathList, ids: Annotated[bodies.RecordIds, Body()], world: CurrentWorld) -> Response:
     """Take records off a manual list by their ids."""
     return Json(lists.change_members(world, row, add=(), remove=ids))
 
 
-@router.put(
-    "/crm/v3/lists/{listId}/memberships/add-and-remove",
-    operation_id="crm.list_memberships.add_and_remove",
-    response_model=bodies.MembersChangedOut,
-)
 async def add_and_remove(row: PathList, body: bodies.MembersIn, world: CurrentWorld) -> Response:
     """Put some records on a manual list and take others off."""
     return Json(lists.change_members(world, row, add=body.recordIdsToAdd, remove=body.recordIdsToRemove))
 
 
-@router.delete("/crm/v3/lists/{listId}/memberships", status_code=204, operation_id="crm.list_memberships.remove_all")
 async def remove_all(row: PathList, world: CurrentWorld) -> Response:
     """Take every record off a manual list."""
     lists.clear(world, row)
     return no_content()
+
+
+# fmt: off
+add_operations(router, (
+    Operation("crm.lists.create", "POST", "/crm/v3/lists/", "Create", bodies.OneListOut, create),
+    Operation("crm.lists.list", "GET", "/crm/v3/lists/", "Read Several", bodies.ListsOut, read_several),
+    Operation("crm.lists.search", "POST", "/crm/v3/lists/search", "Search", bodies.FoundListsOut, search),
+    Operation("crm.lists.get_by_name", "GET", "/crm/v3/lists/object-type-id/{objectTypeId}/name/{listName}",
+              "Read By Name", bodies.OneListOut, read_by_name),
+    Operation("crm.list_memberships.of_record", "GET", "/crm/v3/lists/records/{objectTypeId}/{recordId}/memberships",
+              "Of Record", bodies.MembershipsOut, of_record),
+    Operation("crm.lists.get", "GET", "/crm/v3/lists/{listId}", "Read", bodies.OneListOut, read),
+    Operation("crm.lists.archive", "DELETE", "/crm/v3/lists/{listId}", "Archive", None, archive, status=204),
+    Operation("crm.lists.restore", "PUT", "/crm/v3/lists/{listId}/restore", "Restore", None, restore, status=204),
+    Operation("crm.lists.rename", "PUT", "/crm/v3/lists/{listId}/update-list-name", "Rename", bodies.ChangedListOut,
+              rename),
+    Operation("crm.lists.update_filters", "PUT", "/crm/v3/lists/{listId}/update-list-filters", "Update Filters",
+              bodies.ChangedListOut, update_filters),
+    Operation("crm.list_memberships.list", "GET", "/crm/v3/lists/{listId}/memberships", "Page", bodies.MemberPage,
+              page),
+    Operation("crm.list_memberships.add", "PUT", "/crm/v3/lists/{listId}/memberships/add", "Add",
+              bodies.MembersChangedOut, add),
+    Operation("crm.list_memberships.remove", "PUT", "/crm/v3/lists/{listId}/memberships/remove", "Remove",
+              bodies.MembersChangedOut, remove),
+    Operation("crm.list_memberships.add_and_remove", "PUT", "/crm/v3/lists/{listId}/memberships/add-and-remove",
+              "Add And Remove", bodies.MembersChangedOut, add_and_remove),
+    Operation("crm.list_memberships.remove_all", "DELETE", "/crm/v3/lists/{listId}/memberships", "Remove All", None,
+              remove_all, status=204),
+))
+# fmt: on

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from services.desk.documents import Binder, select_ids
+from services.desk.documents import select_ids
 from services.desk.errors import InvalidSearch
 from services.desk.language.dates import Span, parse_span
 from services.desk.language.syntax import Property
 from services.desk.rows import UserId
+from services.kernel.documents import Binder
 
 
 @dataclass(frozen=True, slots=True)

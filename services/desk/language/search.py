@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from services.desk.documents import Binder, DeskTable, select_ids
+from services.desk.documents import DeskTable, select_ids
 from services.desk.errors import InvalidParameter, InvalidSearch
 from services.desk.language.context import SearchContext
 from services.desk.language.plans import Plan, make_plans
 from services.desk.language.syntax import KINDS, Query, TooLong, parse
 from services.desk.rows import AnyRow, UserId
 from services.desk.tables import groups, organizations, tables, tickets, users
+from services.kernel.documents import Binder
 from services.kernel.world import World
 
 LAST_RESULT = 1_000

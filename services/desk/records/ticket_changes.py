@@ -115,10 +115,10 @@ def change_ticket(
     events: list[AuditEvent] = [] if written is None else [_comment_event(written)]
     events += _change_events(world, before, after, differing)
     if audit is None:
-        events += [_number_event(world, one) for one in sent]
+        events += [_number_event(world, sent_event) for sent_event in sent]
         audit = _write_audit(world, ticket["id"], audit_id, events, author_id, via, metadata)
     else:
-        audit = append_events(world, audit, [*(_with_via(one, via) for one in events), *sent])
+        audit = append_events(world, audit, [*(_with_via(event, via) for event in events), *sent])
     return TicketChange(ticket, row, audit, written, author_id, via)
 
 

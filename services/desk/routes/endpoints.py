@@ -138,13 +138,13 @@ def show_many(rows: Resource) -> Endpoint:
 
     async def serve(params: ManyById, call: Call) -> Response:
         if params.ids is not None:
-            found = rows.table.by_ids(call.world, read_ids(params.ids))
+            named = rows.table.by_ids(call.world, read_ids(params.ids))
         elif params.external_ids is not None:
             wanted = [part.strip() for part in params.external_ids.split(",")][:100]
-            found = rows.table.find(call.world, among("external_id", wanted))
+            named = rows.table.find(call.world, among("external_id", wanted))
         else:
             raise InvalidParameter("ids", "Give ids or external_ids")
-        return answer_list(rows.plural, [rows.render(row, call.base) for row in found])
+        return answer_list(rows.plural, [rows.render(row, call.base) for row in named])
 
     return Endpoint(serve, query(ManyById, STAFF))
 

@@ -5,7 +5,6 @@ from typing import Any, Literal, NotRequired, TypedDict
 from services.desk.rows import (
     DeskRow,
     GroupId,
-    GroupMembershipId,
     IdentityId,
     OrganizationId,
     OrganizationMembershipId,
@@ -154,5 +153,3 @@ UserRow = DeskRow[UserId, UserBody]
 IdentityRow = DeskRow[IdentityId, IdentityBody]
 OrganizationRow = DeskRow[OrganizationId, OrganizationBody]
 OrganizationMembershipRow = DeskRow[OrganizationMembershipId, OrganizationMembershipBody]
-GroupRow = DeskRow[GroupId, GroupBody]
-GroupMembershipRow = DeskRow[GroupMembershipId, GroupMembershipBody]

@@ -2,7 +2,7 @@
 
 from typing import Any, NotRequired, TypedDict
 
-from services.desk.rows import AutomationId, DeskRow, MacroId, SlaPolicyId, TriggerId, ViewId
+from services.desk.rows import DeskRow, SlaPolicyId, ViewId
 from services.desk.rows.tickets import Metric, Priority
 
 
@@ -111,7 +111,4 @@ class SlaPolicyBody(SlaPolicyFields):
 
 
 ViewRow = DeskRow[ViewId, ViewBody]
-MacroRow = DeskRow[MacroId, MacroBody]
-TriggerRow = DeskRow[TriggerId, TriggerBody]
-AutomationRow = DeskRow[AutomationId, AutomationBody]
 SlaPolicyRow = DeskRow[SlaPolicyId, SlaPolicyBody]

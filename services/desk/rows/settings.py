@@ -7,13 +7,10 @@ from services.desk.rows import (
     ArticleId,
     BrandId,
     CategoryId,
-    CustomStatusId,
     DeskRow,
-    OrganizationFieldId,
     SectionId,
     TicketFieldId,
     TicketFormId,
-    UserFieldId,
     UserId,
 )
 from services.desk.rows.tickets import Status
@@ -186,13 +183,5 @@ class AccountBody(TypedDict):
     schedule: NotRequired[ScheduleBody]
 
 
-TicketFieldRow = DeskRow[TicketFieldId, TicketFieldBody]
-TicketFormRow = DeskRow[TicketFormId, TicketFormBody]
-CustomStatusRow = DeskRow[CustomStatusId, CustomStatusBody]
-UserFieldRow = DeskRow[UserFieldId, PersonFieldBody]
-OrganizationFieldRow = DeskRow[OrganizationFieldId, PersonFieldBody]
-BrandRow = DeskRow[BrandId, BrandBody]
-CategoryRow = DeskRow[CategoryId, CategoryBody]
-SectionRow = DeskRow[SectionId, SectionBody]
 ArticleRow = DeskRow[ArticleId, ArticleBody]
 AccountRow = DeskRow[AccountId, AccountBody]

@@ -16,7 +16,6 @@ from services.desk.rows import (
     RatingId,
     SlaPolicyId,
     SlaTargetId,
-    SuspendedTicketId,
     TicketFormId,
     TicketId,
     UploadToken,
@@ -371,7 +370,6 @@ AuditRow = DeskRow[AuditId, AuditBody]
 AttachmentRow = DeskRow[AttachmentId, AttachmentBody]
 UploadRow = DeskRow[UploadToken, UploadBody]
 JobStatusRow = DeskRow[JobId, JobStatusBody]
-SuspendedTicketRow = DeskRow[SuspendedTicketId, SuspendedTicketBody]
 SlaTargetRow = DeskRow[SlaTargetId, SlaTargetBody]
 MetricEventRow = DeskRow[MetricEventId, MetricEventBody]
 RatingRow = DeskRow[RatingId, RatingBody]

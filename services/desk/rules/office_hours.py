@@ -29,7 +29,7 @@ class Schedule:
 
     @classmethod
     def from_body(cls, body: ScheduleBody) -> "Schedule":
-        intervals = tuple(sorted((one["start_time"], one["end_time"]) for one in body["intervals"]))
+        intervals = tuple(sorted((interval["start_time"], interval["end_time"]) for interval in body["intervals"]))
         return cls(intervals, body["utc_offset_minutes"], bool(body["has_summer_time"]))
 
     def open_ms(self, start_ms: int, end_ms: int) -> int:

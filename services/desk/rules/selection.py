@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from services.desk.documents import Binder, select_ids
+from services.desk.documents import select_ids
 from services.desk.indexing import STATUSES
 from services.desk.rows import UserId
 from services.desk.rows.tickets import TicketRow
@@ -13,7 +13,7 @@ from services.desk.rules.rule_store import get_schedule
 from services.desk.rules.subjects import Viewer, subject_at_rest
 from services.desk.rules.vocabulary import ORDERED, Condition, Conditions
 from services.desk.tables import tickets
-from services.kernel.documents import Where, among
+from services.kernel.documents import Binder, Where, among
 from services.kernel.world import World
 
 _RANKS = {"status": "status_rank", "priority": "ifnull(priority_rank, -1)"}
@@ -47,7 +47,9 @@ class Selection:
         # One alternative that SQL cannot decide leaves all of them open.
         decided = all(sql is not None for _, sql in alternatives)
         if alternatives:
-            clauses.append(" OR ".join(f"({sql or _NECESSARY.get(one.field, '1')})" for one, sql in alternatives))
+            clauses.append(
+                " OR ".join(f"({sql or _NECESSARY.get(condition.field, '1')})" for condition, sql in alternatives)
+            )
         self._left = Conditions(tuple(left), () if decided else conditions.alternatives)
         self._where = Where(" AND ".join(f"({clause})" for clause in clauses), self._binder.parameters)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -15,15 +15,7 @@ from services.desk.rules.vocabulary import Conditions
 from services.desk.tables import sla_policies
 from services.kernel.world import World
 
-METRICS: tuple[Metric, ...] = (
-    "agent_work_time",
-    "first_reply_time",
-    "next_reply_time",
-    "pausable_update_time",
-    "periodic_update_time",
-    "requester_wait_time",
-    "total_resolution_time",
-)
+METRICS: tuple[Metric, ...] = get_args(Metric)
 _ALL = "SELECT id, body FROM sla_policies ORDER BY position, id"
 
 
@@ -64,7 +56,7 @@ def find_policy(world: World, subject: Subject) -> Policy | None:
 def parse_policy(key: SlaPolicyId, text: str) -> Policy:
     body: SlaPolicyBody = orjson.loads(text)
     targets = tuple(
-        (one["priority"], Target(one["metric"], one["target"], bool(one["business_hours"])))
-        for one in body["policy_metrics"]
+        (promise["priority"], Target(promise["metric"], promise["target"], bool(promise["business_hours"])))
+        for promise in body["policy_metrics"]
     )
     return Policy(key, body["title"], body.get("description"), Conditions.from_body(body["filter"]), targets)

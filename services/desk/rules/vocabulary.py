@@ -97,4 +97,6 @@ class Conditions:
 
 
 def _read_list(conditions: Sequence[Mapping[str, Any]] | None) -> tuple[Condition, ...]:
-    return tuple(Condition(one["field"], one["operator"], one.get("value")) for one in conditions or ())
+    return tuple(
+        Condition(condition["field"], condition["operator"], condition.get("value")) for condition in conditions or ()
+    )

@@ -1,7 +1,19 @@
 """What all requests and answers share."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
@@ -9,15 +21,9 @@ from services.desk.rows import (
     ArticleId,
     AttachmentId,
     AuditId,
-    CategoryId,
     EventId,
-    GroupId,
     MacroId,
-    OrganizationId,
-    RatingId,
-    SectionId,
     SuspendedTicketId,
-    TicketFieldId,
     TicketId,
     UserId,
     ViewId,
@@ -40,15 +46,9 @@ EventKey = Annotated[EventId, _RANGE, _NO_BOOL]
 AuditKey = Annotated[AuditId, _RANGE, _NO_BOOL]
 AttachmentKey = Annotated[AttachmentId, _RANGE, _NO_BOOL]
 SuspendedTicketKey = Annotated[SuspendedTicketId, _RANGE, _NO_BOOL]
-RatingKey = Annotated[RatingId, _RANGE, _NO_BOOL]
 UserKey = Annotated[UserId, _RANGE, _NO_BOOL]
-OrganizationKey = Annotated[OrganizationId, _RANGE, _NO_BOOL]
-GroupKey = Annotated[GroupId, _RANGE, _NO_BOOL]
 ViewKey = Annotated[ViewId, _RANGE, _NO_BOOL]
 MacroKey = Annotated[MacroId, _RANGE, _NO_BOOL]
-TicketFieldKey = Annotated[TicketFieldId, _RANGE, _NO_BOOL]
-CategoryKey = Annotated[CategoryId, _RANGE, _NO_BOOL]
-SectionKey = Annotated[SectionId, _RANGE, _NO_BOOL]
 ArticleKey = Annotated[ArticleId, _RANGE, _NO_BOOL]
 Short = Annotated[str, StringConstraints(max_length=255)]
 Long = Annotated[str, StringConstraints(max_length=65_535)]
@@ -147,14 +147,44 @@ class PageOut(ResponseBody):
     previous_page: str | None = None
 
 
+def record(name: str, description: str, body: type[Any], fields: str, **others: Any) -> type[ResponseBody]:
+    """Makes the model of a record: its id, its address, the named fields of its body and its times.
+
+    The types follow from the type of the body; `others` are fields that an answer adds, or shows differently.
+    """
+    hints = get_type_hints(body)
+    described = {field: others[field] if field in others else _wire_type(hints[field]) for field in fields.split()}
+    definitions = {"id": int, "url": str, **described, "created_at": str, "updated_at": str}
+    return _make_model(name, description, ResponseBody, definitions)
+
+
+def _wire_type(hint: Any) -> Any:
+    """Returns how a field of a body is described: an id is a number, a structure is an object."""
+    if isinstance(hint, NewType):
+        return hint.__supertype__
+    if is_typeddict(hint):
+        return dict[str, Any]
+    if get_origin(hint) is list:
+        return list[_wire_type(get_args(hint)[0])]  # type: ignore[misc]  # made at import
+    if get_origin(hint) in (UnionType, Union):
+        return Union[tuple(_wire_type(part) for part in get_args(hint))]  # noqa: UP007 - of as many parts as there are
+    return hint
+
+
 def envelope(name: str, description: str, **fields: Any) -> type[ResponseBody]:
     """Makes the model of an answer that has records under these names and nothing else."""
     return _make_model(name, description, ResponseBody, fields)
 
 
-def page_of(name: str, description: str, **fields: Any) -> type[PageOut]:
-    """Makes the model of an answer with a page of records."""
-    return _make_model(name, description, PageOut, fields)
+def extend(base: type[Model], name: str, description: str, **items: Any) -> type[Model]:
+    """Makes the model of an answer that has lists of these types beside the fields of `base`."""
+    lists: dict[str, Any] = {field: list[item] for field, item in items.items()}  # type: ignore[valid-type]  # made at import
+    return _make_model(name, description, base, lists)
+
+
+def page_of(name: str, description: str, **items: Any) -> type[PageOut]:
+    """Makes the model of an answer with a page of records of these types."""
+    return extend(PageOut, name, description, **items)
 
 
 def _make_model(name: str, description: str, base: type[Model], fields: Mapping[str, Any]) -> type[Model]:

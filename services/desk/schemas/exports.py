@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from services.desk.schemas.base import Cursor, Epoch, Included, PageOut, ResponseBody, Short, envelope
+from services.desk.schemas.base import Cursor, Epoch, Included, PageOut, ResponseBody, Short, envelope, extend
 from services.desk.schemas.people import OrganizationOut, UserOut
 from services.desk.schemas.tickets import TicketOut
 
@@ -34,16 +34,13 @@ class CursorOut(ResponseBody):
     end_of_stream: bool
 
 
-class TicketStream(CursorOut):
-    """Tickets in the order in which they last changed; deleted ones are among them."""
-
-    tickets: list[TicketOut]
-
-
-class UserStream(CursorOut):
-    """Users in the order in which they last changed."""
-
-    users: list[UserOut]
+TicketStream = extend(
+    CursorOut,
+    "TicketStream",
+    "Tickets in the order in which they last changed; deleted ones are among them.",
+    tickets=TicketOut,
+)
+UserStream = extend(CursorOut, "UserStream", "Users in the order in which they last changed.", users=UserOut)
 
 
 class TimeOut(ResponseBody):
@@ -55,34 +52,18 @@ class TimeOut(ResponseBody):
     end_of_stream: bool
 
 
-class TicketsSince(TimeOut):
-    """Tickets that changed since a time."""
-
-    tickets: list[TicketOut]
-
-
-class UsersSince(TimeOut):
-    """Users who changed since a time."""
-
-    users: list[UserOut]
-
-
-class OrganizationsSince(TimeOut):
-    """Organizations that changed since a time."""
-
-    organizations: list[OrganizationOut]
-
-
-class EventsSince(TimeOut):
-    """What happened to tickets since a time."""
-
-    ticket_events: list[dict[str, Any]]
-
-
-class MetricEventsSince(TimeOut):
-    """What the clocks of tickets did since a time: started, paused, met, missed."""
-
-    ticket_metric_events: list[dict[str, Any]]
+TicketsSince = extend(TimeOut, "TicketsSince", "Tickets that changed since a time.", tickets=TicketOut)
+UsersSince = extend(TimeOut, "UsersSince", "Users who changed since a time.", users=UserOut)
+OrganizationsSince = extend(
+    TimeOut, "OrganizationsSince", "Organizations that changed since a time.", organizations=OrganizationOut
+)
+EventsSince = extend(TimeOut, "EventsSince", "What happened to tickets since a time.", ticket_events=dict[str, Any])
+MetricEventsSince = extend(
+    TimeOut,
+    "MetricEventsSince",
+    "What the clocks of tickets did since a time: started, paused, met, missed.",
+    ticket_metric_events=dict[str, Any],
+)
 
 
 class Settings(PageOut):

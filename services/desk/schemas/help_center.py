@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from services.desk.schemas.base import Id, Paged, ResponseBody, Short, envelope, page_of
+from services.desk.rows.settings import ArticleBody, CategoryBody
+from services.desk.schemas.base import Id, Paged, Short, envelope, page_of, record
 
 Locale = Annotated[str, StringConstraints(min_length=2, max_length=12)]
 
@@ -25,38 +26,20 @@ class ArticleSearch(Paged):
     label_names: Annotated[Short | None, Field(description="Only articles with all of these labels, by commas")] = None
 
 
-class ShelfOut(ResponseBody):
-    """What categories and sections have."""
-
-    id: int
-    url: str
-    name: str
-    locale: str
-    position: int
-    created_at: str
-    updated_at: str
+ShelfOut = record("ShelfOut", "What categories and sections have.", CategoryBody, "name locale position")
 
 
 CategoryShown = envelope("CategoryShown", "One category.", category=ShelfOut)
-CategoriesOut = page_of("CategoriesOut", "Categories in their order.", categories=list[ShelfOut])
+CategoriesOut = page_of("CategoriesOut", "Categories in their order.", categories=ShelfOut)
 SectionShown = envelope("SectionShown", "One section.", section=ShelfOut)
-SectionsOut = page_of("SectionsOut", "Sections in their order.", sections=list[ShelfOut])
+SectionsOut = page_of("SectionsOut", "Sections in their order.", sections=ShelfOut)
 
 
-class ArticleOut(ResponseBody):
-    """An article; its body is HTML."""
-
-    id: int
-    url: str
-    title: str
-    body: str
-    locale: str
-    section_id: int
-    label_names: list[str]
-    created_at: str
-    updated_at: str
+ArticleOut = record(
+    "ArticleOut", "An article; its body is HTML.", ArticleBody, "title body locale section_id label_names"
+)
 
 
 ArticleShown = envelope("ArticleShown", "One article.", article=ArticleOut)
-ArticlesOut = page_of("ArticlesOut", "Articles in their order.", articles=list[ArticleOut])
-ArticlesFound = page_of("ArticlesFound", "Articles that were found, the best first.", results=list[ArticleOut])
+ArticlesOut = page_of("ArticlesOut", "Articles in their order.", articles=ArticleOut)
+ArticlesFound = page_of("ArticlesFound", "Articles that were found, the best first.", results=ArticleOut)

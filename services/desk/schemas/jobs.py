@@ -22,7 +22,7 @@ class JobStatusOut(ResponseBody):
 
 
 JobShown = envelope("JobShown", "A job that was accepted, or how it stands.", job_status=JobStatusOut)
-JobsOut = page_of("JobsOut", "Some jobs.", job_statuses=list[JobStatusOut])
+JobsOut = page_of("JobsOut", "Some jobs.", job_statuses=JobStatusOut)
 
 
 class NumberedChange(TicketUpdate):
@@ -64,4 +64,4 @@ class MergeIn(RequestBody):
     source_comment_is_public: bool | None = None
 
 
-DeletedOut = page_of("DeletedOut", "Deleted tickets.", deleted_tickets=list[dict[str, Any]])
+DeletedOut = page_of("DeletedOut", "Deleted tickets.", deleted_tickets=dict[str, Any])

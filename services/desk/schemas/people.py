@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from services.desk.rows.people import OrganizationBody, Role, UserBody
 from services.desk.schemas.base import (
     Id,
     Included,
@@ -15,9 +16,8 @@ from services.desk.schemas.base import (
     Tags,
     envelope,
     page_of,
+    record,
 )
-
-Role = Literal["end-user", "agent", "admin"]
 
 
 class IdentityIn(RequestBody):
@@ -105,27 +105,16 @@ class ManyById(Included):
     external_ids: Annotated[str | None, Field(max_length=4000)] = None
 
 
-class UserOut(ResponseBody):
-    """A person: a customer (end-user), an agent or an administrator."""
-
-    id: int
-    url: str
-    name: str
-    email: str | None
-    phone: str | None
-    role: Role
-    organization_id: int | None
-    active: bool
-    suspended: bool
-    tags: list[str]
-    notes: str | None
-    user_fields: dict[str, Any]
-    created_at: str
-    updated_at: str
+UserOut = record(
+    "UserOut",
+    "A person: a customer (end-user), an agent or an administrator.",
+    UserBody,
+    "name email phone role organization_id active suspended tags notes user_fields",
+)
 
 
 UserShown = envelope("UserShown", "One person.", user=UserOut)
-UsersOut = page_of("UsersOut", "Some people.", users=list[UserOut])
+UsersOut = page_of("UsersOut", "Some people.", users=UserOut)
 
 
 class UserRelated(ResponseBody):
@@ -138,7 +127,7 @@ class UserRelated(ResponseBody):
 
 
 UserRelatedShown = envelope("UserRelatedShown", "How many tickets somebody has to do with.", user_related=UserRelated)
-IdentitiesOut = page_of("IdentitiesOut", "Somebody's addresses.", identities=list[dict[str, Any]])
+IdentitiesOut = page_of("IdentitiesOut", "Somebody's addresses.", identities=dict[str, Any])
 
 
 class OrganizationIn(RequestBody):
@@ -170,22 +159,16 @@ class OrganizationSearch(Paged):
     name: Short | None = None
 
 
-class OrganizationOut(ResponseBody):
-    """A customer's organization."""
-
-    id: int
-    url: str
-    name: str
-    domain_names: list[str]
-    external_id: str | None
-    tags: list[str]
-    notes: str | None
-    created_at: str
-    updated_at: str
+OrganizationOut = record(
+    "OrganizationOut",
+    "A customer's organization.",
+    OrganizationBody,
+    "name domain_names external_id tags notes",
+)
 
 
 OrganizationShown = envelope("OrganizationShown", "One organization.", organization=OrganizationOut)
-OrganizationsOut = page_of("OrganizationsOut", "Some organizations.", organizations=list[OrganizationOut])
+OrganizationsOut = page_of("OrganizationsOut", "Some organizations.", organizations=OrganizationOut)
 
 
 class MembershipList(Paged):
@@ -197,7 +180,7 @@ class MembershipList(Paged):
 
 
 OrganizationMembershipsOut = page_of(
-    "OrganizationMembershipsOut", "Who belongs to which organization.", organization_memberships=list[dict[str, Any]]
+    "OrganizationMembershipsOut", "Who belongs to which organization.", organization_memberships=dict[str, Any]
 )
 
 
@@ -211,7 +194,7 @@ class GroupOut(ResponseBody):
 
 
 GroupShown = envelope("GroupShown", "One group.", group=GroupOut)
-GroupsOut = page_of("GroupsOut", "Some groups.", groups=list[GroupOut])
+GroupsOut = page_of("GroupsOut", "Some groups.", groups=GroupOut)
 GroupMembershipsOut = page_of(
-    "GroupMembershipsOut", "Which agent works in which group.", group_memberships=list[dict[str, Any]]
+    "GroupMembershipsOut", "Which agent works in which group.", group_memberships=dict[str, Any]
 )

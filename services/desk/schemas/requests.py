@@ -1,21 +1,22 @@
 """Requests: tickets as end users see them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from services.desk.rows.tickets import Priority, TicketBody, TicketType
 from services.desk.schemas.base import (
     Id,
     Paged,
     PageOut,
     RequestBody,
-    ResponseBody,
     Short,
     Timestamp,
     envelope,
     page_of,
+    record,
 )
-from services.desk.schemas.tickets import CommentIn, CommentOut, CopyIn, CustomValueIn, PersonIn, Priority, TicketType
+from services.desk.schemas.tickets import CommentIn, CommentOut, CopyIn, CustomValueIn, PersonIn
 
 
 class RequestIn(RequestBody):
@@ -66,23 +67,18 @@ class RequestSearch(Paged):
     query: Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class RequestOut(ResponseBody):
-    """A ticket as its requester sees it."""
-
-    id: int
-    url: str
-    subject: str | None
-    description: str | None
-    status: Literal["new", "open", "pending", "hold", "solved", "closed"]
-    requester_id: int
-    can_be_solved_by_me: bool
-    custom_fields: list[dict[str, Any]]
-    created_at: str
-    updated_at: str
+RequestOut = record(
+    "RequestOut",
+    "A ticket as its requester sees it.",
+    TicketBody,
+    "subject description status requester_id can_be_solved_by_me custom_fields",
+    can_be_solved_by_me=bool,
+    custom_fields=list[dict[str, Any]],
+)
 
 
 RequestShown = envelope("RequestShown", "One request.", request=RequestOut)
-RequestsOut = page_of("RequestsOut", "Some requests.", requests=list[RequestOut])
+RequestsOut = page_of("RequestsOut", "Some requests.", requests=RequestOut)
 
 
 class RequestCommentsOut(PageOut):

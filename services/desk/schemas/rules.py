@@ -200,7 +200,7 @@ class ViewOut(RuleOut):
 
 
 ViewShown = envelope("ViewShown", "One view.", view=ViewOut)
-ViewsOut = page_of("ViewsOut", "Views in their order.", views=list[ViewOut])
+ViewsOut = page_of("ViewsOut", "Views in their order.", views=ViewOut)
 
 
 class ViewRowsOut(PageOut):
@@ -232,7 +232,7 @@ class MacroOut(RuleOut):
 
 
 MacroShown = envelope("MacroShown", "One macro.", macro=MacroOut)
-MacrosOut = page_of("MacrosOut", "Macros in their order.", macros=list[MacroOut])
+MacrosOut = page_of("MacrosOut", "Macros in their order.", macros=MacroOut)
 
 
 class MacroEffect(ResponseBody):
@@ -251,7 +251,7 @@ class TriggerOut(MacroOut):
 
 
 TriggerShown = envelope("TriggerShown", "One trigger.", trigger=TriggerOut)
-TriggersOut = page_of("TriggersOut", "Triggers in the order in which they run.", triggers=list[TriggerOut])
+TriggersOut = page_of("TriggersOut", "Triggers in the order in which they run.", triggers=TriggerOut)
 AutomationShown = envelope("AutomationShown", "One automation.", automation=TriggerOut)
-AutomationsOut = page_of("AutomationsOut", "Automations in the order in which they run.", automations=list[TriggerOut])
+AutomationsOut = page_of("AutomationsOut", "Automations in the order in which they run.", automations=TriggerOut)
 DefinitionsShown = envelope("DefinitionsShown", "Which conditions and actions rules know.", definitions=dict[str, Any])

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from services.desk.schemas.base import Epoch, Long, Paged, RequestBody, ResponseBody, envelope, page_of
+from services.desk.rows import tickets as rows
+from services.desk.schemas.base import Epoch, Long, Paged, RequestBody, ResponseBody, envelope, page_of, record
 
 Filter = Literal[
     "good",
@@ -42,25 +43,13 @@ class RatingList(Paged):
     end_time: Annotated[Epoch | None, Field(description="Given before this second since 1970")] = None
 
 
-class RatingOut(ResponseBody):
-    """A rating."""
-
-    id: int
-    url: str
-    ticket_id: int
-    requester_id: int
-    assignee_id: int | None
-    group_id: int | None
-    score: str
-    comment: str | None
-    created_at: str
-    updated_at: str
+RatingOut = record(
+    "RatingOut", "A rating.", rows.RatingBody, "ticket_id requester_id assignee_id group_id score comment"
+)
 
 
 RatingShown = envelope("RatingShown", "One rating.", satisfaction_rating=RatingOut)
-RatingsOut = page_of(
-    "RatingsOut", "Ratings, oldest first unless sorted otherwise.", satisfaction_ratings=list[RatingOut]
-)
+RatingsOut = page_of("RatingsOut", "Ratings, oldest first unless sorted otherwise.", satisfaction_ratings=RatingOut)
 
 
 class CountOut(ResponseBody):

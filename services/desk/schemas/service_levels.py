@@ -1,27 +1,19 @@
 """Service level policies."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from services.desk.schemas.base import RequestBody, ResponseBody, Short, envelope, page_of
+from services.desk.rows.rules import SlaPolicyBody
+from services.desk.rows.tickets import Metric, Priority
+from services.desk.schemas.base import RequestBody, Short, envelope, page_of, record
 from services.desk.schemas.rules import ConditionsIn, ConditionsOut, Text
-
-Metric = Literal[
-    "agent_work_time",
-    "first_reply_time",
-    "next_reply_time",
-    "pausable_update_time",
-    "periodic_update_time",
-    "requester_wait_time",
-    "total_resolution_time",
-]
 
 
 class PolicyMetricIn(RequestBody):
     """One promise, such as 60 minutes to the first reply on urgent tickets."""
 
-    priority: Annotated[Literal["low", "normal", "high", "urgent"], Field(description="Which tickets")]
+    priority: Annotated[Priority, Field(description="Which tickets")]
     metric: Annotated[Metric, Field(description="What is measured")]
     target: Annotated[int, Field(ge=1, le=10_000_000, description="Minutes")]
     business_hours: Annotated[bool, Field(description="Whether only office hours count")] = False
@@ -43,19 +35,14 @@ class PolicyBody(RequestBody):
     sla_policy: PolicyIn
 
 
-class PolicyOut(ResponseBody):
-    """A policy."""
-
-    id: int
-    url: str
-    title: str
-    description: str | None
-    position: int
-    filter: ConditionsOut
-    policy_metrics: list[dict[str, Any]]
-    created_at: str
-    updated_at: str
+PolicyOut = record(
+    "PolicyOut",
+    "A policy.",
+    SlaPolicyBody,
+    "title description position filter policy_metrics",
+    filter=ConditionsOut,
+)
 
 
 PolicyShown = envelope("PolicyShown", "One policy.", sla_policy=PolicyOut)
-PoliciesOut = page_of("PoliciesOut", "Policies in the order in which they are tried.", sla_policies=list[PolicyOut])
+PoliciesOut = page_of("PoliciesOut", "Policies in the order in which they are tried.", sla_policies=PolicyOut)

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from services.desk.rows.tickets import Priority, Status, TicketBody, TicketType
 from services.desk.schemas.base import (
     Id,
     Included,
@@ -16,11 +17,8 @@ from services.desk.schemas.base import (
     Timestamp,
     envelope,
     page_of,
+    record,
 )
-
-Status = Literal["new", "open", "pending", "hold", "solved", "closed"]
-Priority = Literal["low", "normal", "high", "urgent"]
-TicketType = Literal["problem", "incident", "question", "task"]
 
 
 class CommentIn(RequestBody):
@@ -140,29 +138,15 @@ class TicketMany(Included):
     ids: Annotated[str, Field(max_length=2000, description="Up to 100 ids, separated by commas")]
 
 
-class TicketOut(ResponseBody):
-    """A ticket."""
-
-    id: int
-    url: str
-    subject: str | None
-    description: str | None
-    status: Status | Literal["deleted"]
-    priority: Priority | None
-    type: TicketType | None
-    requester_id: int
-    submitter_id: int | None
-    assignee_id: int | None
-    group_id: int | None
-    organization_id: int | None
-    problem_id: int | None
-    tags: list[str]
-    custom_fields: list[dict[str, Any]]
-    via: dict[str, Any]
-    satisfaction_rating: dict[str, Any]
-    followup_ids: list[int]
-    created_at: str
-    updated_at: str
+TicketOut = record(
+    "TicketOut",
+    "A ticket.",
+    TicketBody,
+    "subject description status priority type requester_id submitter_id assignee_id group_id organization_id "
+    "problem_id tags custom_fields via satisfaction_rating followup_ids",
+    status=Status | Literal["deleted"],
+    custom_fields=list[dict[str, Any]],
+)
 
 
 class CommentOut(ResponseBody):
@@ -194,16 +178,17 @@ class AuditOut(ResponseBody):
 TicketShown = envelope("TicketShown", "One ticket, with what was asked to be sent along.", ticket=TicketOut)
 
 
-class TicketWritten(ResponseBody):
-    """A ticket as it stands now, and the audit of this change."""
+TicketWritten = envelope(
+    "TicketWritten",
+    "A ticket as it stands now, and the audit of this change.",
+    ticket=TicketOut,
+    audit=AuditOut | None,
+)
 
-    ticket: TicketOut
-    audit: AuditOut | None
 
-
-TicketsOut = page_of("TicketsOut", "Some tickets.", tickets=list[TicketOut])
-CommentsOut = page_of("CommentsOut", "Some comments.", comments=list[CommentOut])
-AuditsOut = page_of("AuditsOut", "Some audits.", audits=list[AuditOut])
+TicketsOut = page_of("TicketsOut", "Some tickets.", tickets=TicketOut)
+CommentsOut = page_of("CommentsOut", "Some comments.", comments=CommentOut)
+AuditsOut = page_of("AuditsOut", "Some audits.", audits=AuditOut)
 
 
 class CreateQuery(RequestBody):
@@ -255,7 +240,7 @@ class MetricOut(ResponseBody):
 
 
 MetricShown = envelope("MetricShown", "One ticket's measures.", ticket_metric=MetricOut)
-MetricsOut = page_of("MetricsOut", "Measures of some tickets.", ticket_metrics=list[MetricOut])
+MetricsOut = page_of("MetricsOut", "Measures of some tickets.", ticket_metrics=MetricOut)
 
 
 class RelatedOut(ResponseBody):
