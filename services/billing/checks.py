@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from services.billing.created_checks import CustomerCreated, InvoiceCreated, SubscriptionCreated, value_at
+from services.billing.discount_checks import SubscriptionDiscounted
 from services.billing.objects.payments import ChargeBody, RefundBody
 from services.billing.objects.subscriptions import SubscriptionBody
 from services.billing.operations import charges as charging
 from services.billing.operations import journal, records
+from services.billing.renewal_checks import RenewsWith
 from services.billing.rows import ChargeId, CustomerId, InvoiceId, SubscriptionId
 from services.billing.tables import (
     BY_PREFIX,
@@ -302,6 +304,8 @@ checks = checks_by_name(
     NothingElseRefunded,
     NotChargedAgain,
     SubscriptionIs,
+    SubscriptionDiscounted,
+    RenewsWith,
     InvoiceIs,
     BalanceIs,
     CreditNoteIssued,

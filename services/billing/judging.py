@@ -2,4 +2,7 @@
 
 from services.kernel.judging import Judging
 
-judging = Judging(staged_fields=frozenset({"body.status"}))
+judging = Judging(
+    # A schedule is always created as its subscription is, and then given its phases: that corrects nothing.
+    staged_fields=frozenset({"body.status", "body.phases", "body.current_phase"})
+)
