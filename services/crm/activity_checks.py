@@ -1,5 +1,6 @@
 """Checks on activities (notes, tasks, calls …) that the agent added to records."""
 
+import re
 from fractions import Fraction
 from typing import Literal
 
@@ -14,6 +15,7 @@ from services.kernel.checks import Check, Finding
 from services.kernel.world import World
 
 ActivityType = Literal["notes", "tasks", "calls", "meetings", "emails", "communications"]
+_WRITTEN = ("_body", "_title", "_subject", "_text", "_html", "_notes")
 _ACTIVITIES = "SELECT DISTINCT to_id FROM associations WHERE from_id = ? AND to_kind = ? ORDER BY to_id"
 
 
@@ -44,11 +46,11 @@ class ActivityMatches(Check):
     def _matches(self, properties: PropertyValues) -> bool:
         if self.still_open and properties.get("hs_task_status") == "COMPLETED":
             return False
-        text = fold(" ".join(properties.values()))
+        text = fold(_written_text(properties))
         return (
             all(is_same_value(properties.get(name) or "", value) for name, value in self.values.items())
             and all(first <= (properties.get(name) or "")[:10] <= last for name, (first, last) in self.days.items())
-            and all(fold(word) in text for word in self.words)
+            and all(_has_word(text, fold(word)) for word in self.words)
             and (self.refers_to is None or any(fold(name) in text for name in self.refers_to))
         )
 
@@ -71,8 +73,8 @@ class HasActivity(Check):
         return self.fails(f"there are no new {self.kind} on record {self.record_id}")
 
     def _matches(self, properties: PropertyValues) -> bool:
-        text = " ".join(str(value) for value in properties.values()).casefold()
-        return all(word.casefold() in text for word in self.words) and all(
+        text = fold(_written_text(properties))
+        return all(_has_word(text, fold(word)) for word in self.words) and all(
             properties.get(name) == value for name, value in self.values.items()
         )
 
@@ -119,6 +121,16 @@ class NothingLogged(Check):
             return self.holds(f"nothing new is on records {list(self.record_ids)}")
         share = Fraction(len(self.record_ids) - len(touched), len(self.record_ids))
         return self.holds_partly(share, f"there are new {' or '.join(self.kinds)} on records {touched}")
+
+
+def _written_text(properties: PropertyValues) -> str:
+    """Returns what somebody wrote into the activity; its time, owner and status are no words."""
+    return " ".join(str(value) for name, value in properties.items() if name.endswith(_WRITTEN))
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Whether the text has the word; a number must stand alone, since 7 is not in 17."""
+    return re.search(rf"(?<!\d){re.escape(word)}(?!\d)", text) is not None if word.isdecimal() else word in text
 
 
 def list_new_activities(
