@@ -69,6 +69,26 @@ def test_the_oracle_earns_one_without_a_flag_and_nothing_earns_nothing(
     assert idle.reward == 0.0
 
 
+def follow(made: Attempt, kind: str, way: str) -> Verdict:
+    return made.submit(made.follow(getattr(made.family, kind)(made.trouble)[way]))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_other_right_way_passes_and_no_tempting_wrong_way_does(stack: InProcessStack, name: str) -> None:
+    for seed in (1, 2):
+        ways: dict[str, dict[str, Verdict]] = {"alternatives": {}, "mistakes": {}}
+        for kind, verdicts in ways.items():
+            with attempt(TrialContext(stack, "small", family(name).splits[0]), family(name), seed) as probe:
+                names = list(getattr(family(name), kind)(probe.trouble))
+            for way in names:
+                verdicts[way] = play(stack, name, lambda made, kind=kind, way=way: follow(made, kind, way), seed)
+
+        assert min(len(verdicts) for verdicts in ways.values()) >= 3
+        assert {way: verdict.because for way, verdict in ways["alternatives"].items() if verdict.reward != 1} == {}
+        assert [way for way, verdict in ways["alternatives"].items() if verdict.flags] == []
+        assert [way for way, verdict in ways["mistakes"].items() if verdict.outcome != "failed"] == []
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_same_seed_plants_the_same_and_another_seed_something_else(templates: Forks, name: str) -> None:
     found = family(name)

@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,7 +251,7 @@ def test_quality_checks_see_what_got_worse(broken: Episode) -> None:
         one["check"]: one["held"]
         for one in broken.verify(
             ("ApiKept", {"paths": [MONEY_PATH]}),
-            ("TestsNotWeakened", {}),
+            ("TestsNotWeakened", {"root": "ledger/"}),
             ("NoSuppressions", {}),
             ("DiffWithin", {"lines": 3}),
             ("DiffWithin", {"lines": 300, "below": ["ledger/src/"]}),
@@ -288,3 +290,56 @@ def test_reports_and_proposals_are_read(broken: Episode) -> None:
     )
 
     assert [one["held"] for one in found] == [True, True, True, True], found
+
+
+def propose_from_outside(episode: Episode, folder: Path, text: str, title: str = "Right shares, ticket 12") -> None:
+    """A clone over HTTP, a push and a pull request: nothing of it happens in the workspace."""
+    at = episode.url.replace("http://", f"http://x:{episode.token}@")
+    who = ["-c", "user.name=Dev", "-c", "user.email=dev@localhost"]
+    commands: list[list[str]] = [
+        ["clone", "-q", f"{at}/tallyport/ledger.git", str(folder)],
+        ["-C", str(folder), "switch", "-qc", "shares"],
+        ["-C", str(folder), *who, "commit", "-qam", "Right shares"],
+        ["-C", str(folder), "push", "-q", "origin", "shares"],
+    ]
+    for number, command in enumerate(commands):
+        if number == 2:
+            (folder / MONEY_PATH.removeprefix("ledger/")).write_text(text)
+        subprocess.run(["git", *command], check=True, capture_output=True)
+    body = {"title": title, "head": "shares", "base": "main", "body": ""}
+    with episode.client() as client:
+        client.post("/api/v3/repos/tallyport/ledger/pulls", json=body).raise_for_status()
+
+
+RELEASED = ("HiddenCasesPass", {**HIDDEN[1], "released": True, "mentions": "12"})
+
+
+@pytest.mark.parametrize("question", [RELEASED, HIDDEN], ids=["released", "checkout as it was found"])
+def test_a_fix_is_judged_at_the_pull_requests_head(
+    ide: IdeService, tmp_path: Path, question: tuple[str, dict[str, Any]]
+) -> None:
+    episode = ide.open(PLANTED)
+    propose_from_outside(episode, tmp_path / "clone", MONEY)
+    proposed = ("PullRequestProposed", {"mentions": "12"})
+
+    assert [finding["score"] for finding in episode.verify(question, proposed)] == ["1", "1"]
+
+
+def test_what_is_released_is_what_was_proposed_not_what_stands_in_the_workspace(
+    ide: IdeService, tmp_path: Path
+) -> None:
+    episode = ide.open(PLANTED)
+    propose_from_outside(episode, tmp_path / "clone", f"{BROKEN_MONEY}\n# Fixed.\n")
+    write(episode, MONEY_PATH, MONEY)
+
+    assert [finding["score"] for finding in episode.verify(RELEASED, HIDDEN)] == ["0", "1"]
+
+
+def test_a_pull_request_of_another_matter_releases_nothing(ide: IdeService, tmp_path: Path) -> None:
+    episode = ide.open(PLANTED)
+    propose_from_outside(episode, tmp_path / "clone", MONEY, title="Tidy up")
+
+    assert [finding["score"] for finding in episode.verify(RELEASED, ("PullRequestProposed", {"mentions": "12"}))] == [
+        "0",
+        "0",
+    ]
