@@ -110,7 +110,8 @@ class SubscriptionIs(Check):
             return self.fails(f"{self.subscription} is no subscription of {self.customer}")
         actual = {
             "status": body["status"],
-            "cancel_at_period_end": body["cancel_at_period_end"],
+            # A date that is the end of the period says the same.
+            "cancel_at_period_end": body["cancel_at_period_end"] or body["cancel_at"] == body["_period_end"],
             "collection_paused": body["pause_collection"] is not None,
             "items": _items(world, self.subscription),
             "coupons": _coupons(world, body),
