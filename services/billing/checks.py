@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-from services.billing.created_checks import CustomerCreated, InvoiceCreated, SubscriptionCreated, value_at
+from services.billing.created_checks import CustomerCreated, InvoiceCreated, SubscriptionCreated, fold, value_at
 from services.billing.discount_checks import SubscriptionDiscounted
 from services.billing.objects.payments import ChargeBody, RefundBody
 from services.billing.objects.subscriptions import SubscriptionBody
@@ -112,7 +112,8 @@ class SubscriptionIs(Check):
             return self.fails(f"{self.subscription} is no subscription of {self.customer}")
         actual = {
             "status": body["status"],
-            "cancel_at_period_end": body["cancel_at_period_end"],
+            # A date that is the end of the period says the same.
+            "cancel_at_period_end": body["cancel_at_period_end"] or body["cancel_at"] == body["_period_end"],
             "collection_paused": body["pause_collection"] is not None,
             "items": _items(world, self.subscription),
             "coupons": _coupons(world, body),
@@ -191,17 +192,19 @@ class CreditNoteIssued(Check):
 
 
 class TaxIdOnFile(Check):
-    """The customer has this tax id, and no other of its kind."""
+    """The customer has this tax id, and no other of these kinds; punctuation and case do not matter."""
 
     customer: CustomerId
-    type: str
+    # Billing's names for it: countries have several.
+    type: str | tuple[str, ...]
     value: str
 
     def run(self, world: World) -> Finding:
         bodies = records.find_by(world, tax_ids, customer=self.customer)
-        values = [tax_id["value"] for tax_id in bodies if tax_id["type"] == self.type]
-        if values != [self.value]:
-            return self.fails(f"{self.customer} has {values or 'none'} as {self.type}, not {self.value}")
+        types = (self.type,) if isinstance(self.type, str) else self.type
+        values = [tax_id["value"] for tax_id in bodies if tax_id["type"] in types]
+        if [_letters_and_digits(value) for value in values] != [_letters_and_digits(self.value)]:
+            return self.fails(f"{self.customer} has {values or 'none'} as {' or '.join(types)}, not {self.value}")
         return self.holds(f"{self.customer} has {self.value}")
 
 
@@ -224,7 +227,7 @@ class CanBeCharged(Check):
 
 
 class CustomerHasValues(Check):
-    """The customer has these values, by dotted path."""
+    """The customer has these values, by dotted path; texts are compared without case and spacing."""
 
     recorded_name: ClassVar[str] = "CustomerReads"
     customer: CustomerId
@@ -235,7 +238,7 @@ class CustomerHasValues(Check):
         if body is None or body.get("deleted"):
             return self.fails(f"{self.customer} is gone")
         for path, wanted in self.values.items():
-            if (value := value_at(body, path)) != wanted:
+            if fold(value := value_at(body, path)) != fold(wanted):
                 return self.fails(f"{self.customer}: {path} reads {value!r}, not {wanted!r}")
         return self.holds(f"{self.customer} reads {self.values}")
 
@@ -253,6 +256,10 @@ class OnlyTouched(Check):
             if owner not in self.customers:
                 return self.fails(f"{change.table} {change.row_id} of {owner or 'nobody in particular'} was changed")
         return self.holds(f"only {', '.join(self.customers) or 'nobody'} was touched")
+
+
+def _letters_and_digits(text: str) -> str:
+    return "".join(letter for letter in text.upper() if letter.isalnum())
 
 
 def _by_agent(world: World, table: sa.Table) -> list[Change]:

@@ -35,7 +35,7 @@ class CustomerCreated(Check):
             return self.fails(f"{len(bodies)} new customers have {self.email}")
         body = bodies[0]
         for path, wanted in self.values.items():
-            if _fold(value_at(body, path)) != _fold(wanted):
+            if fold(value_at(body, path)) != fold(wanted):
                 return self.fails(f"{body['id']}: {path} reads {value_at(body, path)!r}")
         return self.holds(f"{body['id']} is the new customer {self.email}")
 
@@ -83,7 +83,7 @@ class InvoiceCreated(Check):
             return self.fails(f"{len(issued)} new invoices were issued to {self.customer}")
         if issued[0]["total"] != self.total:
             return self.fails(f"{issued[0]['id']} is over {issued[0]['total']}, not {self.total}")
-        if _fold(self.names) not in _printed_text(issued[0]):
+        if fold(self.names) not in _printed_text(issued[0]):
             return self.fails(f"{issued[0]['id']} does not name {self.names}")
         return self.holds(f"{issued[0]['id']} over {self.total} was issued to {self.customer}")
 
@@ -91,7 +91,7 @@ class InvoiceCreated(Check):
 def _printed_text(invoice: InvoiceBody) -> str:
     """Returns what the customer's accountants see beside the lines."""
     fields = [f"{field['name']} {field['value']}" for field in invoice["custom_fields"] or ()]
-    return str(_fold(" ".join([invoice["description"] or "", invoice["footer"] or "", *fields])))
+    return str(fold(" ".join([invoice["description"] or "", invoice["footer"] or "", *fields])))
 
 
 def _created(world: World, table: BillingTable[IdT, BodyT]) -> list[BodyT]:
@@ -104,7 +104,7 @@ def _created(world: World, table: BillingTable[IdT, BodyT]) -> list[BodyT]:
 
 
 def _new_customers(world: World, email: str) -> list[CustomerBody]:
-    return [body for body in _created(world, customers) if _fold(body["email"]) == _fold(email)]
+    return [body for body in _created(world, customers) if fold(body["email"]) == fold(email)]
 
 
 def value_at(body: Mapping[str, Any], path: str) -> Any:
@@ -115,5 +115,6 @@ def value_at(body: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _fold(value: Any) -> Any:
+def fold(value: Any) -> Any:
+    """Returns a text without case and spacing; anything else as it is."""
     return " ".join(value.split()).casefold() if isinstance(value, str) else value

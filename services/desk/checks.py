@@ -116,6 +116,20 @@ class Replied(Check):
         return self.holds(f"ticket {self.ticket} was told")
 
 
+class NeverSaid(Check):
+    """No public reply of the agent on this ticket says any of this."""
+
+    ticket: int
+    words: tuple[str, ...]
+
+    def run(self, world: World) -> Finding:
+        texts = [_fold(text) for text in _agent_texts(world, self.ticket, public=True)]
+        said = next((word for word in self.words for text in texts if _stands_in(word, text)), None)
+        if said is not None:
+            return self.fails(f"ticket {self.ticket} was told {said!r}")
+        return self.holds(f"ticket {self.ticket} was told nothing of it")
+
+
 class MergedTogether(Check):
     """Of these tickets one is left, and all others were merged into it."""
 
@@ -389,6 +403,7 @@ checks = checks_by_name(
     CustomerContent,
     HandedOver,
     Replied,
+    NeverSaid,
     MergedTogether,
     OneIsContent,
     UserIs,
