@@ -25,6 +25,9 @@ class SampleCalls(Protocol):
     def look_around(self, ids: Sequence[int | str], terms: Sequence[str]) -> Iterator[Call]:
         """Yield reads of lists, of the rows with these ids and of what stands beside them, and searches for terms."""
 
+    def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        """Return the call that lists the records an argument names, last made or highest id first, and where it is."""
+
     def ask_customer(self, thread: int, question: str) -> Call:
         """Return the call that puts a question to the customer of a thread."""
 

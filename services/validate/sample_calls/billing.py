@@ -20,6 +20,7 @@ _READS = {
     "in": (("billing.invoices.get", "invoice"),),
     "sub": (("billing.subscriptions.get", "subscription"), ("billing.subscription_items.list", "subscription")),
 }
+_FIRST = frozenset({"customer", "charge", "invoice", "subscription"})
 
 
 class BillingSampleCalls:
@@ -54,6 +55,12 @@ class BillingSampleCalls:
                 yield Call("billing.customers.list", {"email": term})
             elif not set(term) & set('"\\'):
                 yield Call("billing.customers.search", {"query": f'name~"{term}"', "limit": 20})
+
+    def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        """Lists begin with what was made last; the ids have no order."""
+        if by != "created" or argument not in _FIRST:
+            return None
+        return Call(f"billing.{argument}s.list", {"limit": 1}), ("data", 0, "id")
 
     def ask_customer(self, thread: int, question: str) -> Call:
         raise Stuck(f"nobody waits in billing: {thread} {question}")

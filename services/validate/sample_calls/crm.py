@@ -33,6 +33,8 @@ _ACTIVITIES = {
     "meetings": ("hs_meeting_title", "hs_meeting_body", "hs_timestamp", _OWNER),
 }
 _SINGULAR = ("contact", "company", "deal")
+_KINDS = {"contactId": "contacts", "companyId": "companies", "dealId": "deals", "leadId": "leads"}
+_SORTS = {"created": "createdate", "id": "hs_object_id"}
 _BATCH = 100
 _MOST_KEYS = 25
 _OWNER_DIGITS = 4
@@ -86,6 +88,12 @@ class CrmSampleCalls:
             yield Call(f"crm.{kind}.search", {**_beside(key), "properties": list(properties), "limit": 50})
         for key, (kind, properties) in product((key for key in keys if len(key) == _OWNER_DIGITS), _RECORDS.items()):
             yield Call(f"crm.{kind}.search", {**_owned_by(key), "properties": list(properties), "limit": 100})
+
+    def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        if argument not in _KINDS:
+            return None
+        sorts: JsonValue = [{"propertyName": _SORTS[by], "direction": "DESCENDING"}]
+        return Call(f"crm.{_KINDS[argument]}.search", {"sorts": sorts, "limit": 1}), ("results", 0, "id")
 
     def ask_customer(self, thread: int, question: str) -> Call:
         raise Stuck(f"nobody waits in the CRM: {thread} {question}")

@@ -17,6 +17,7 @@ _READS = (
     ("desk.organizations.tickets", "organization_id"),
     ("desk.organizations.users", "organization_id"),
 )
+_FIRST = {"ticket_id": "tickets", "user_id": "users", "organization_id": "organizations"}
 
 
 class DeskSampleCalls:
@@ -49,6 +50,13 @@ class DeskSampleCalls:
                 yield Call(operation, {argument: key})
         for term in terms:
             yield Call("desk.search", {"query": term, "per_page": 50})
+
+    def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        if argument not in _FIRST:
+            return None
+        sort = {"created": "created_at", "id": "id"}[by]
+        listed: dict[str, JsonValue] = {"sort_by": sort, "sort_order": "desc", "per_page": 1}
+        return Call(f"desk.{_FIRST[argument]}.list", listed), (_FIRST[argument], 0, "id")
 
     def ask_customer(self, thread: int, question: str) -> Call:
         changes: dict[str, JsonValue] = {"comment": {"body": question, "public": True}, "status": "pending"}
