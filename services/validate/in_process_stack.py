@@ -10,6 +10,7 @@ from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 import uvloop
+from dayshift import Episode
 from dayshift.connection import Address, Connection
 from dayshift.errors import Unreachable
 from dayshift.http_flow import HttpRequest, HttpResponse
@@ -97,6 +98,14 @@ class InProcessStack(Connection):
         if kept is None:
             raise LookupError(f"no diff of episode {episode_id} was kept")
         return kept
+
+    def lift_budget(self, episode: Episode) -> None:
+        """Let an episode take as many steps as it likes: what many agents read together, one reader reads here."""
+        episode.protocol.opened = episode.protocol.opened.model_copy(update={"budget": None})
+        for service in self._services.values():
+            for own in service.episodes:
+                if own.id == episode.id:
+                    own.opening = replace(own.opening, steps=None)
 
     def build_setup(self, family: Family[Any], request: OpenRequest) -> TaskSetup:
         """Return the setup that all episodes of this task share."""

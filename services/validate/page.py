@@ -44,7 +44,7 @@ def _family(summary: Summary) -> str:
 
 
 def _row(tally: Tally) -> str:
-    breaches = "".join(f"<br><small>{escape(breach)}</small>" for breach in tally.breaches)
+    breaches = "".join(f"<br><small>{escape(line)}</small>" for line in (*tally.breaches, *tally.notes))
     name = tally.promise.replace("_", " ")
     return (
         f"<tr><td>{escape(name)}{breaches}</td><td>{tally.held} of {tally.tried}</td>"

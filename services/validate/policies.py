@@ -11,7 +11,7 @@ from dayshift.wire import Verdict
 from pydantic import JsonValue
 
 from fixtures.tasks.family import Call, Oracle
-from services.validate.attempt import Attempt
+from services.validate.attempt import Attempt, Stuck
 from services.validate.sample_calls import SampleCalls, sample_calls_of
 
 EXTRA_READS = 20
@@ -88,6 +88,19 @@ def alternative(name: str) -> Policy:
         return attempt.submit(attempt.follow(attempt.family.alternatives(attempt.trouble)[name]))
 
     return other
+
+
+def mistake(name: str) -> Policy:
+    """A tempting wrong way; where the product refuses a call of it, whoever goes that way stops there."""
+
+    def wrong(attempt: Attempt) -> Verdict:
+        try:
+            answer = attempt.follow(attempt.family.mistakes(attempt.trouble)[name])
+        except Stuck:
+            answer = None
+        return attempt.submit(answer)
+
+    return wrong
 
 
 def chance(attempt: Attempt) -> Verdict:

@@ -16,7 +16,10 @@ from services.control.effort import EpisodeStep, count_work
 from services.control.recorded_change import RecordedChange
 from services.validate import policies
 from services.validate.attempt import Attempt, Stuck, TrialContext, attempt, draw_instance
+from services.validate.needed_values import collect_needed_values
 from services.validate.policies import Policy
+from services.validate.policy_sources import has_policy, is_readable
+from services.validate.reading import Reader
 
 _TOLERANCE = 1e-12
 
@@ -29,6 +32,8 @@ class PromiseResult:
     held: bool
     because: str = ""
     reward: float | None = None
+    # An exception that a reader of the report should know of, though the promise is kept.
+    note: str = ""
 
 
 @dataclass
@@ -119,6 +124,41 @@ def other_ways_earn_one(trial: Trial) -> Iterator[PromiseResult]:
         yield _equals(f"alternative: {name}", trial.play(policies.alternative(name))[0], 1.0)
 
 
+def mistakes_do_not_pass(trial: Trial) -> Iterator[PromiseResult]:
+    for name in trial.family.mistakes(trial.instance_and_trouble[1]):
+        verdict = trial.play(policies.mistake(name))[0]
+        because = f"{verdict.outcome}, reward {verdict.reward}"
+        yield PromiseResult(f"mistake: {name}", verdict.outcome == "failed", because, verdict.reward)
+
+
+def values_can_be_found(trial: Trial) -> Iterator[PromiseResult]:
+    """Read from the brief on, and ask the customers: everything that a goal needs stands somewhere, or follows."""
+    instance, _ = trial.instance_and_trouble
+    rules = trial.family.derivations
+    needed = collect_needed_values(instance)
+    computed = [spelling for value in needed if value.place in rules for spelling in value.any_of]
+    made = trial.solved[1]
+    with attempt(trial.context, trial.family, trial.seed, known=trial.instance_and_trouble) as reading:
+        reader = Reader(reading, [call for call in made.made if made.reads(call)])
+        reader.known.read_value(computed)
+        missing = reader.read_until_known(needed)
+    because = f"nowhere to be read: {', '.join(map(str, missing))}"
+    note = "; ".join(f"{place} is computed: {rule}" for place, rule in rules.items())
+    yield PromiseResult("values_can_be_found", not missing, because if missing else "", note=note)
+
+
+def policy_is_readable(trial: Trial) -> Iterator[PromiseResult]:
+    """The family names where its rules stand, and an agent finds them there."""
+    instance, _ = trial.instance_and_trouble
+    sources = trial.family.policy_sources
+    if not sources:
+        yield PromiseResult("policy_is_readable", not has_policy(instance), "no policy_sources are declared")
+        return
+    with attempt(trial.context, trial.family, trial.seed, known=trial.instance_and_trouble) as reading:
+        missing = [source for source in sources if not is_readable(reading, source)]
+    yield PromiseResult("policy_is_readable", not missing, f"not to be read: {', '.join(missing)}" if missing else "")
+
+
 def extra_reads_cost_almost_nothing(trial: Trial) -> Iterator[PromiseResult]:
     """They cost reward and not the outcome: the work is done."""
     yield _costs_little("extra_reads_cost_almost_nothing", trial.play(policies.extra_reads)[0], 0.98)
@@ -168,6 +208,9 @@ PROMISES: tuple[Promise, ...] = (
     faults_do_not_cost,
     order_does_not_matter,
     other_ways_earn_one,
+    mistakes_do_not_pass,
+    values_can_be_found,
+    policy_is_readable,
     extra_reads_cost_almost_nothing,
     part_earns_its_share,
     better_is_paid_more,

@@ -1,7 +1,9 @@
 """Summary: how a family did over all its seeds."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from services.validate.run import Result
 
 CHANCE_MAY_EARN = 0.05
+LEAST_WAYS = 3
+# Families that have shown fewer so far: a new family shows three, and one that has three is taken off the list.
+FEWER_WAYS: dict[str, list[str]] = json.loads((Path(__file__).parent / "fewer_ways.json").read_text())
 _BREACHES_SHOWN = 3
 
 
@@ -23,6 +28,8 @@ class Tally:
     held: int
     tried: int
     breaches: tuple[str, ...]
+    # Exceptions that a kept promise makes, such as values that follow by a rule.
+    notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -43,7 +50,8 @@ class Summary:
         names = dict.fromkeys(kept.promise for result in results for kept in result.kept)
         drawn = [result.chance for result in results if result.chance is not None]
         mean = sum(drawn) / len(drawn) if drawn else None
-        tallies = (*(_tally(name, results) for name in names), _distinct(results))
+        counted = (_count_ways(family, names, kind) for kind in ("alternative", "mistake"))
+        tallies = (*(_tally(name, results) for name in names), *counted, _distinct(results))
         return cls(family, len(results), tallies, mean)
 
     @property
@@ -69,6 +77,8 @@ def show(console: Console, summaries: Sequence[Summary]) -> None:
                 console.print(f"[red]{summary.family}: {escape(tally.promise)}[/red] {tally.held} of {tally.tried}")
                 for breach in tally.breaches:
                     console.print(f"    {escape(breach)}", highlight=False)
+            for note in tally.notes:
+                console.print(f"[dim]{summary.family}: {escape(tally.promise)} {escape(note)}[/dim]", highlight=False)
 
 
 def _distinct(results: "Sequence[Result]") -> Tally:
@@ -78,9 +88,17 @@ def _distinct(results: "Sequence[Result]") -> Tally:
     return Tally("every_seed_is_another_task", len(tasks), len(results), twice)
 
 
+def _count_ways(family: str, names: Iterable[str], kind: str) -> Tally:
+    """Every family shows three other right ways, and three tempting wrong ones, over all its seeds."""
+    count = sum(name.startswith(f"{kind}: ") for name in names)
+    shown = f"{count} of {LEAST_WAYS}"
+    if count < LEAST_WAYS and family in FEWER_WAYS[f"{kind}s"]:
+        return Tally(f"three_{kind}s", LEAST_WAYS, LEAST_WAYS, (), (f"are {shown}",))
+    return Tally(f"three_{kind}s", min(count, LEAST_WAYS), LEAST_WAYS, () if count >= LEAST_WAYS else (shown,))
+
+
 def _tally(promise: str, results: "Sequence[Result]") -> Tally:
-    results_kept = [(result, kept) for result in results for kept in result.kept if kept.promise == promise]
-    breaches = [
-        f"{result.job.split} seed {result.job.seed}: {kept.because}" for result, kept in results_kept if not kept.held
-    ]
-    return Tally(promise, len(results_kept) - len(breaches), len(results_kept), tuple(breaches[:_BREACHES_SHOWN]))
+    tried = [(result, kept) for result in results for kept in result.kept if kept.promise == promise]
+    breaches = [f"{result.job.split} seed {result.job.seed}: {kept.because}" for result, kept in tried if not kept.held]
+    notes = dict.fromkeys(kept.note for _, kept in tried if kept.note)
+    return Tally(promise, len(tried) - len(breaches), len(tried), tuple(breaches[:_BREACHES_SHOWN]), tuple(notes))

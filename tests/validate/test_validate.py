@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from rich.console import Console
@@ -14,13 +14,14 @@ from fixtures.customers.customer import Colleague, Customer, Fact
 from fixtures.tasks.allowed import Allowed
 from fixtures.tasks.crm.correct_contact import CorrectContact, WrongNumber
 from fixtures.tasks.family import Call, CheckQuestion, Constraint, Family, Goal, Oracle
-from fixtures.tasks.registry import families
+from fixtures.tasks.registry import families, family
 from services.kernel.config import BadSetting
-from services.validate.attempt import Stuck, TrialContext
+from services.validate.attempt import Stuck, TrialContext, draw_instance
 from services.validate.in_process_stack import InProcessStack
-from services.validate.promises import Trial, check_promises
+from services.validate.promises import Trial, check_promises, values_can_be_found
 from services.validate.run import plan_for, print_of_sources, validate
 from services.validate.sample_calls import sample_calls_of
+from services.validate.summary import FEWER_WAYS, LEAST_WAYS
 from tests.company import small_company
 
 TASK = "crm/correct-contact"
@@ -103,9 +104,42 @@ class WrongAlternative(CorrectContact):
         return {"by looking": nothing()}
 
 
+class Guessing(CorrectContact):
+    """It wants a value that stands nowhere."""
+
+    def goals(self, trouble: WrongNumber) -> tuple[Goal, ...]:
+        hidden = {"record_id": trouble.contact, "accepted": {"jobtitle": ("Vice Chancellor of Knots",)}}
+        return (Goal(CheckQuestion("crm", "RecordMatches", hidden), Fraction(1)),)
+
+
+class Unwritten(CorrectContact):
+    """It forbids something by a rule that it does not name."""
+
+    def constraints(self, trouble: WrongNumber) -> tuple[Constraint, ...]:
+        asked = {"record_id": trouble.contact, "values": {"email": trouble.email}}
+        return (Constraint(CheckQuestion("crm", "RecordHasValues", asked)),)
+
+
+class Misquoting(Unwritten):
+    """It names words of the brief that are not in the brief."""
+
+    policy_sources = ("brief: never on a Sunday|only in writing",)
+
+
+class RightMistake(CorrectContact):
+    """What it calls a mistake is right."""
+
+    def mistakes(self, trouble: WrongNumber) -> Mapping[str, Oracle]:
+        return {"by the book": self.oracle(trouble)}
+
+
 @pytest.mark.parametrize(
     ("kind", "promise"),
     [
+        (Guessing, "values_can_be_found"),
+        (Unwritten, "policy_is_readable"),
+        (Misquoting, "policy_is_readable"),
+        (RightMistake, "mistake: by the book"),
         (HalfDone, "oracle_earns_one"),
         (AlreadyTrue, "nothing_earns_nothing"),
         (Stingy, "oracle_earns_one"),
@@ -141,6 +175,34 @@ def test_par_is_made_from_the_oracles_steps_the_products_and_the_people_to_ask()
 
     assert CorrectContact("crm/alone").compute_par(trouble, oracle_steps=1) == 2 * 1 + 6
     assert Asking("crm/asking").compute_par(trouble, oracle_steps=5) == 2 * 5 + 6 + 40 + 2 * 3
+
+
+class Computed(Guessing):
+    """It says by which rule its value is made."""
+
+    derivations: ClassVar[Mapping[str, str]] = {"RecordMatches.jobtitle": "the title follows from the knots"}
+
+
+def test_a_value_that_follows_by_a_declared_rule_is_found_and_the_report_says_so(context: TrialContext) -> None:
+    found = Computed("crm/computed")
+    families()[found.id] = found
+    try:
+        (kept,) = values_can_be_found(Trial(context, found, 2))
+    finally:
+        del families()[found.id]
+
+    assert kept.held
+    assert "follows from the knots" in kept.note
+
+
+class Quoting(Unwritten):
+    """It names a rule that each of its briefs states in other words."""
+
+    policy_sources = ("brief: correct|right number|number|phone",)
+
+
+def test_a_rule_that_the_brief_states_can_be_read(context: TrialContext) -> None:
+    assert broken_promises(context, Quoting("crm/quoting")) == set()
 
 
 def test_a_sound_family_breaks_none(context: TrialContext) -> None:
@@ -194,3 +256,20 @@ def test_what_cannot_be_validated_is_said_before_anything_starts(company: Path) 
         plan_for(company, [TASK], 1, "nowhere", resume=False)
     with pytest.raises(BadSetting, match="at least 1"):
         plan_for(company, [TASK], 0, "small", resume=False)
+
+
+def test_only_families_that_exist_and_show_fewer_ways_are_excused(company: Path) -> None:
+    """A family that has three is held to them from then on."""
+    products = tuple(sorted({product for found in families().values() for product in found.products}))
+    excused = {name for names in FEWER_WAYS.values() for name in names}
+    with InProcessStack(company, products, "small") as stack:
+        ways = {name: _count_ways(TrialContext(stack, "small", family(name).splits[0]), name) for name in excused}
+
+    assert excused <= set(families())
+    assert [name for name in FEWER_WAYS["alternatives"] if ways[name][0] >= LEAST_WAYS] == []
+    assert [name for name in FEWER_WAYS["mistakes"] if ways[name][1] >= LEAST_WAYS] == []
+
+
+def _count_ways(context: TrialContext, name: str) -> tuple[int, int]:
+    _, trouble = draw_instance(context, family(name), 0)
+    return len(family(name).alternatives(trouble)), len(family(name).mistakes(trouble))

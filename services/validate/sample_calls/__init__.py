@@ -1,5 +1,6 @@
 """Sample calls: what validation itself does in a product, one module per product."""
 
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Protocol
 
@@ -20,6 +21,18 @@ class SampleCalls(Protocol):
 
     def combine(self, calls: tuple[Call, ...]) -> Call | None:
         """Return the same writes as one call, where the product has one for them."""
+
+    def look_around(self, ids: Sequence[int | str], terms: Sequence[str]) -> Iterator[Call]:
+        """Yield reads of lists, of the rows with these ids and of what stands beside them, and searches for terms."""
+
+    def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        """Return the call that lists the records an argument names, last made or highest id first, and where it is."""
+
+    def ask_customer(self, thread: int, question: str) -> Call:
+        """Return the call that puts a question to the customer of a thread."""
+
+    def ask_colleague(self, thread: int, question: str) -> Call:
+        """Return the call that puts a question to the colleague who decides on a thread."""
 
 
 def sample_calls_of(product: str) -> SampleCalls:

@@ -1,9 +1,23 @@
 """Moves at the desk."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from pydantic import JsonValue
 
 from fixtures.tasks.family import Call
 from services.validate.attempt import Attempt, Stuck
+
+_READS = (
+    ("desk.tickets.show", "ticket_id"),
+    ("desk.comments.list", "ticket_id"),
+    ("desk.users.show", "user_id"),
+    ("desk.users.requested_tickets", "user_id"),
+    ("desk.organizations.show", "organization_id"),
+    ("desk.organizations.tickets", "organization_id"),
+    ("desk.organizations.users", "organization_id"),
+)
+_FIRST = {"ticket_id": "tickets", "user_id": "users", "organization_id": "organizations"}
 
 
 class DeskSampleCalls:
@@ -26,6 +40,31 @@ class DeskSampleCalls:
     def combine(self, _calls: tuple[Call, ...]) -> Call | None:
         """Many at once is a job that answers later; families that can be worked off so say it among their ways."""
         return None
+
+    def look_around(self, ids: Sequence[int | str], terms: Sequence[str]) -> Iterator[Call]:
+        for name in ("groups", "user_fields", "ticket_fields", "articles", "macros"):
+            yield Call(f"desk.{name}.list", {"per_page": 100})
+        yield Call("desk.articles.list", {"per_page": 100, "page": 2})
+        for key in (int(key) for key in ids if str(key).isdecimal()):
+            for operation, argument in _READS:
+                yield Call(operation, {argument: key})
+        for term in terms:
+            yield Call("desk.search", {"query": term, "per_page": 50})
+
+    def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        if argument not in _FIRST:
+            return None
+        sort = {"created": "created_at", "id": "id"}[by]
+        listed: dict[str, JsonValue] = {"sort_by": sort, "sort_order": "desc", "per_page": 1}
+        return Call(f"desk.{_FIRST[argument]}.list", listed), (_FIRST[argument], 0, "id")
+
+    def ask_customer(self, thread: int, question: str) -> Call:
+        changes: dict[str, JsonValue] = {"comment": {"body": question, "public": True}, "status": "pending"}
+        return Call("desk.tickets.update", {"ticket_id": thread, "ticket": changes})
+
+    def ask_colleague(self, thread: int, question: str) -> Call:
+        changes: dict[str, JsonValue] = {"comment": {"body": question, "public": False}}
+        return Call("desk.tickets.update", {"ticket_id": thread, "ticket": changes})
 
     def _bystanders(self, attempt: Attempt) -> list[dict[str, Any]]:
         listed = attempt.do(Call("desk.tickets.list", {"per_page": 100, "sort_by": "status", "sort_order": "asc"}))

@@ -1,5 +1,7 @@
 """Moves in the IDE."""
 
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fixtures.tasks.family import Call
@@ -7,6 +9,8 @@ from services.validate.attempt import Attempt, Stuck
 
 _HOME = "/home/dev"
 _OWNER = "tallyport"
+_NAME = re.compile(r"[a-z][a-z0-9_-]+\Z")
+_PRINT_FILES = f"cd {_HOME}/{{name}} && grep -rIn '' --exclude-dir=.git ."
 
 
 class IdeSampleCalls:
@@ -30,6 +34,24 @@ class IdeSampleCalls:
 
     def combine(self, _: tuple[Call, ...]) -> Call | None:
         return None
+
+    def look_around(self, _ids: Sequence[int | str], terms: Sequence[str]) -> Iterator[Call]:
+        yield Call("ide.repos.list", {})
+        for name in (term for term in terms if _NAME.match(term)):
+            yield Call("ide.runtime.execute", {"command": _PRINT_FILES.format(name=name), "shell": True})
+            where = {"owner": _OWNER, "repo": name}
+            for what in ("issues", "pulls"):
+                yield Call(f"ide.{what}.list", {**where, "state": "all", "per_page": 100})
+
+    def find_first(self, _argument: str, _by: str) -> tuple[Call, tuple[str | int, ...]] | None:
+        """Briefs name what they are about."""
+        return None
+
+    def ask_customer(self, thread: int, question: str) -> Call:
+        raise Stuck(f"nobody waits in the IDE: {thread} {question}")
+
+    def ask_colleague(self, thread: int, question: str) -> Call:
+        return self.ask_customer(thread, question)
 
     def _bystanders(self, attempt: Attempt) -> list[str]:
         listed: list[dict[str, Any]] = attempt.do(Call("ide.repos.list", {}))
