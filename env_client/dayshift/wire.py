@@ -34,6 +34,8 @@ class Family(Message):
     title: str
     instances: int
     budget: Budget
+    # What the family's known solutions call; the surface `task` is made of it.
+    operations: list[str] = []
 
 
 class Families(Message):
