@@ -41,6 +41,7 @@ from dayshift.specialists import orchestrator_from_model, specialist_from_model,
 from dayshift.step import Step
 from dayshift.team import OrchestratorInput, SpecialistInput
 from dayshift.team_runner import TeamInfo
+from dayshift.tool_surface import Surface, only
 from dayshift.trajectory import Trajectory
 from dayshift.vector import DayshiftVectorEnv
 from dayshift.version import VERSION
@@ -77,6 +78,7 @@ __all__ = [
     "StaleRead",
     "Step",
     "StepTimeout",
+    "Surface",
     "TeamInfo",
     "Trajectory",
     "UnknownOperation",
@@ -88,6 +90,7 @@ __all__ = [
     "call",
     "grade",
     "load",
+    "only",
     "orchestrator_from_model",
     "read",
     "register_product",

@@ -123,7 +123,7 @@ def export(args: argparse.Namespace) -> int:
         print(f"{dataset.total_episodes} episodes in the Minari dataset {args.output}")
         return 0
     build_rows = build_chat_rows if args.form == "chat" else build_reinforcement_rows
-    print(f"{write_rows(build_rows(trajectories, operations), args.output)} rows in {args.output}")
+    print(f"{write_rows(build_rows(trajectories, operations, args.surface), args.output)} rows in {args.output}")
     return 0
 
 
@@ -183,6 +183,7 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     export_parser.add_argument("--form", choices=("chat", "reinforcement", "minari"), required=True)
     export_parser.add_argument("--output", required=True, help="a file, or the id of a Minari dataset")
     export_parser.add_argument("--world", default="standard")
+    export_parser.add_argument("--surface", help="the tools of each row (default: those of the recording, else core)")
     export_parser.set_defaults(command=export)
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from dayshift.calls import SUBMIT, WAIT, Call
 from dayshift.errors import BadArguments
-from dayshift.operations import Argument, ArgumentLocation, Catalogue, JsonSchema, Operation, harness_operation
+from dayshift.lean_schema import JsonSchema
+from dayshift.operations import Argument, ArgumentLocation, Catalogue, Operation, harness_operation
 
 ASK_PREFIX = "ask_"
 DEFAULT_BUDGET = 10

@@ -5,12 +5,13 @@ from typing import Any, Literal, TypedDict, cast
 import gymnasium
 import numpy as np
 
+from dayshift.answer_text import fit_answer
 from dayshift.calls import Action, Call
 from dayshift.episode import Episode
 from dayshift.episode_opener import EpisodeOpener
 from dayshift.errors import HarnessFault
 from dayshift.http_flow import ANSWER_SECONDS
-from dayshift.operations import Catalogue
+from dayshift.operations import Catalogue, Operation
 from dayshift.recorder import Recorder
 from dayshift.rendering import render_opening, render_step, render_verdict
 from dayshift.spaces import (
@@ -24,6 +25,7 @@ from dayshift.spaces import (
 )
 from dayshift.step import Step
 from dayshift.task_sampling import sample_seed
+from dayshift.tool_surface import Surface
 from dayshift.trajectory import Turn
 from dayshift.wire import OpenRequest, Split, Verdict
 
@@ -74,6 +76,8 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     control_url the URL of control; default DAYSHIFT_CONTROL_URL, else the default port of this machine
     on_fault    "raise", or "quarantine": truncate the episode and say why in info["quarantined"]
     recorder    records every finished episode
+    surface     the tools that a model is given: "core", "search", "task", "full", or `dayshift.only(…)`
+    max_body_chars  the longest answer; a longer one is shortened at a JSON boundary
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium declares it so
@@ -97,6 +101,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         timeout: float = ANSWER_SECONDS,
         menu: bool = False,
         families: str = "",
+        surface: str | None = None,
     ) -> None:
         self.render_mode = render_mode
         self.episode: Episode | None = None
@@ -104,7 +109,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         self._recorder = recorder
         self._max_body_chars = max_body_chars
         defaults = OpenRequest(task=task, split=split, world=world, faults=faults, menu=menu)
-        self._opener = EpisodeOpener(defaults, products, control_url, timeout, families)
+        self._opener = EpisodeOpener(defaults, products, control_url, timeout, families, surface, max_body_chars)
         self._calls = CallSpace(self._opener.operations)
         self.action_space = self._calls
         self.observation_space = cast(gymnasium.Space[Observation], observation_space(max_body_chars))
@@ -117,6 +122,11 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     def operations(self) -> Catalogue:
         """The operations with their JSON schemas, which also serve as tool definitions."""
         return self.episode.operations if self.episode is not None else self._calls.operations
+
+    @property
+    def surface(self) -> Surface:
+        """The tools that a model is given in the running episode."""
+        return self._require_episode().surface
 
     def encode(self, call: Call) -> EncodedAction:
         """Returns a call as a member of the action space; `step` takes either."""
@@ -181,7 +191,12 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     def _observation(self, step: Step | None) -> Observation:
         episode = self._require_episode()
         return build_observation(
-            episode.protocol.opened.brief, step, episode.clock, episode.steps_left, self._max_body_chars
+            episode.protocol.opened.brief,
+            step,
+            episode.clock,
+            episode.steps_left,
+            self._max_body_chars,
+            None if step is None else episode.operations.find(step.call.operation),
         )
 
     def _info(self, step: Step | None, *, verdict: Verdict | None = None, quarantined: str | None = None) -> Info:
@@ -196,12 +211,17 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
 
 
 def build_observation(
-    brief: str, step: Step | Turn | None, clock: str, steps_left: int | None, max_body_chars: int
+    brief: str,
+    step: Step | Turn | None,
+    clock: str,
+    steps_left: int | None,
+    max_body_chars: int,
+    operation: Operation | None = None,
 ) -> Observation:
     return Observation(
         brief=shorten(brief, MAX_BRIEF_CHARS),
         status=np.int64(0 if step is None else step.status),
-        body="" if step is None else shorten(step.text, max_body_chars),
+        body="" if step is None else fit_answer(step.text, max_body_chars, operation),
         clock=clock,
         steps_left=np.array(UNLIMITED_STEPS if steps_left is None else steps_left, dtype=np.int64),
     )

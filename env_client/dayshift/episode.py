@@ -5,12 +5,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
+from dayshift.answer_text import MAX_ANSWER_CHARS
 from dayshift.calls import WAIT, Call, call
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.episode_protocol import EpisodeProtocol
 from dayshift.errors import HarnessFault
 from dayshift.operations import Catalogue
 from dayshift.step import Step
+from dayshift.tool_surface import Surface
 from dayshift.trajectory import Trajectory
 from dayshift.wire import OpenRequest, ProductAccess, Split, Verdict
 
@@ -46,6 +48,11 @@ class _EpisodeState:
     @property
     def operations(self) -> Catalogue:
         return self.protocol.operations
+
+    @property
+    def surface(self) -> Surface:
+        """The tools that a model is given in this episode; `core` unless another surface was chosen."""
+        return self.protocol.require_surface()
 
     @property
     def clock(self) -> str:
@@ -92,12 +99,15 @@ class Episode(_EpisodeState):
         seed: int = 0,
         connection: Connection | None = None,
         retries: int = 0,
+        surface: str | None = None,
+        max_answer_chars: int = MAX_ANSWER_CHARS,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
         session = connection or Connection()
         request = task if isinstance(task, OpenRequest) else OpenRequest(task=task, seed=seed, **options)
+        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars)
         try:
-            protocol = session.run(EpisodeProtocol.open(session.address.control, request, retries))
+            protocol = session.run(opening)
         except BaseException:
             if connection is None:
                 session.close()
@@ -152,12 +162,15 @@ class AsyncEpisode(_EpisodeState):
         seed: int = 0,
         connection: AsyncConnection | None = None,
         retries: int = 0,
+        surface: str | None = None,
+        max_answer_chars: int = MAX_ANSWER_CHARS,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
         session = connection or AsyncConnection()
         request = task if isinstance(task, OpenRequest) else OpenRequest(task=task, seed=seed, **options)
+        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars)
         try:
-            protocol = await session.run(EpisodeProtocol.open(session.address.control, request, retries))
+            protocol = await session.run(opening)
         except BaseException:
             if connection is None:
                 await session.close()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from dayshift.answer_text import MAX_ANSWER_CHARS
 from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
 from dayshift.episode import Episode
@@ -21,10 +22,14 @@ class EpisodeOpener:
         control_url: str | None = None,
         timeout: float = ANSWER_SECONDS,
         families: str = "",
+        surface: str | None = None,
+        max_answer_chars: int = MAX_ANSWER_CHARS,
     ) -> None:
         self.defaults = defaults
         self._products = products
         self._families = families
+        self._surface = surface
+        self._max_answer_chars = max_answer_chars
         self._connection = Connection(Address.find(control_url), timeout=timeout)
         self._tasks_by_split: dict[Split, list[str]] = {}
         self.operations = self._discover_operations()
@@ -35,7 +40,9 @@ class EpisodeOpener:
         if request.task is None:
             task = sample_task(self._list_tasks(request.split), seed)
             request = request.model_copy(update={"task": task})
-        return Episode.open(request, connection=self._connection)
+        return Episode.open(
+            request, connection=self._connection, surface=self._surface, max_answer_chars=self._max_answer_chars
+        )
 
     def close(self) -> None:
         self._connection.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dayshift.answer_text import MAX_ANSWER_CHARS
 from dayshift.calls import SUBMIT, WAIT, Call, parse_call, salvage_call
 from dayshift.control_client import ControlClient
 from dayshift.discovery import build_catalogue, fetch_product_apis
@@ -26,11 +27,13 @@ from dayshift.errors import (
     WireMismatch,
 )
 from dayshift.http_flow import HttpFlow, HttpRequest, HttpResponse
+from dayshift.lookup import CALL, LOOKUPS, look_up, unwrap_call
 from dayshift.openapi import credential_headers, read_public_url
 from dayshift.operations import Catalogue, Operation
 from dayshift.public_links import is_link, read_link
 from dayshift.request_encoding import encode_request
 from dayshift.step import Step, parse_date_header
+from dayshift.tool_surface import DEFAULT_SURFACE, Surface
 from dayshift.wire import Opened, OpenRequest, SubmitRequest, Verdict, WaitRequest
 
 REVISION_HEADER = "x-data-revision"
@@ -66,17 +69,31 @@ class EpisodeProtocol:
     steps_used: int = 0
     # The address of each product that its links carry; empty for a product that has none.
     public_urls: Mapping[str, str] = field(default_factory=dict)
+    # The tools that a model is given in this episode, where it is given a surface.
+    surface: Surface | None = None
+    max_answer_chars: int = MAX_ANSWER_CHARS
+    _lookups: int = 0
     _revisions: dict[str, int] = field(default_factory=dict)
     # Requests to products since the clocks of all of them were last set to the same time.
     _requests_since_wait: int = 0
     _actor: str = ""
 
     @classmethod
-    def open(cls, control: ControlClient, request: OpenRequest, retries: int = 0) -> HttpFlow["EpisodeProtocol"]:
+    def open(
+        cls,
+        control: ControlClient,
+        request: OpenRequest,
+        retries: int = 0,
+        surface: str | None = None,
+        max_answer_chars: int = MAX_ANSWER_CHARS,
+    ) -> HttpFlow["EpisodeProtocol"]:
         opened = yield from control.open(request)
         try:
             apis = yield from fetch_product_apis(opened)
-        except HarnessFault:
+            tools = yield from _build_surface(
+                control, request, build_catalogue(opened, apis), surface, max_answer_chars
+            )
+        except (HarnessFault, UsageError):
             yield from control.close(opened.episode_id)
             raise
         public_urls = {name: read_public_url(apis[name].document) for name in opened.products}
@@ -88,7 +105,24 @@ class EpisodeProtocol:
             for name, access in opened.products.items()
         }
         operations = build_catalogue(opened, apis)
-        return cls(control, request, opened, operations, headers, retries, opened.clock, public_urls=public_urls)
+        return cls(
+            control,
+            request,
+            opened,
+            operations,
+            headers,
+            retries,
+            opened.clock,
+            public_urls=public_urls,
+            surface=tools,
+            max_answer_chars=max_answer_chars,
+        )
+
+    def require_surface(self) -> Surface:
+        """Returns the surface of this episode; a model that asks for tools where none was chosen is given `core`."""
+        if self.surface is None:
+            self.surface = self.operations.surface(DEFAULT_SURFACE, max_answer_chars=self.max_answer_chars)
+        return self.surface
 
     @property
     def steps_left(self) -> int | None:
@@ -113,14 +147,32 @@ class EpisodeProtocol:
 
     def _resolve(self, call: Call) -> Call:
         """Returns the call under the name of its operation; a link of a product's answer becomes the call behind it."""
+        if call.operation == CALL:
+            call = unwrap_call(call)
         if is_link(call.operation):
             call = read_link(call, self.operations, self.public_urls)
+        if call.operation in LOOKUPS:
+            return call
         return Call(self.operations[call.operation].name, call.arguments)
 
     def _check_actor(self, call: Call) -> Call:
-        if self._actor in self.opened.products:
-            _ = self.operations.of_product(self._actor)[call.operation]
+        if call.operation not in LOOKUPS:
+            _ = self._own_operations[call.operation]
         return call
+
+    @property
+    def _own_operations(self) -> Catalogue:
+        """The operations of whoever acts: a specialist has those of one product."""
+        return self.operations.of_product(self._actor) if self._actor in self.opened.products else self.operations
+
+    def _look_up(self, call: Call) -> Step:
+        """Answers from the list of operations. As many lookups as the budget has steps are free."""
+        started = perf_counter()
+        text = look_up(call, self._own_operations)
+        self._lookups += 1
+        if self.opened.budget is not None and self._lookups > self.opened.budget.steps:
+            self.steps_used += 1
+        return self._add_step(call, "", HttpRequest("GET", "", {}), started, 200, text.encode())
 
     def _record_malformed(self, action: object, error: UsageError) -> Step:
         self._check_open()
@@ -135,6 +187,8 @@ class EpisodeProtocol:
             yield from self.submit(call.arguments.get("answer"))
             return self.steps[-1]
         self._check_open()
+        if call.operation in LOOKUPS:
+            return self._look_up(call)
         try:
             if call.operation == WAIT:
                 return (yield from self._wait(call))
@@ -324,6 +378,19 @@ class EpisodeProtocol:
         )
         self.steps.append(step)
         return step
+
+
+def _build_surface(
+    control: ControlClient, request: OpenRequest, operations: Catalogue, name: str | None, max_answer_chars: int
+) -> HttpFlow[Surface | None]:
+    """Builds the surface that was asked for; only `task` needs to know the operations of the family's solutions."""
+    if name is None:
+        return None
+    solution: list[str] = []
+    if name == "task":
+        families = (yield from control.families()).families
+        solution = next((family.operations for family in families if family.id == request.task), [])
+    return operations.surface(name, max_answer_chars=max_answer_chars, solution=solution, seed=request.seed)
 
 
 def _host_header(public_url: str) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """Exports recordings in the formats of other trainers; quarantined and flagged episodes stay out."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
+from dayshift.answer_text import fit_answer
 from dayshift.calls import REPORT, SUBMIT
 from dayshift.chat_messages import (
     ORCHESTRATOR_PROMPT,
@@ -16,6 +17,7 @@ from dayshift.chat_messages import (
 )
 from dayshift.delegation import orchestrator_operations
 from dayshift.operations import Catalogue, OpenAiTool
+from dayshift.tool_surface import DEFAULT_SURFACE, Surface
 from dayshift.trajectory import RecordedStep, Trajectory, Turn
 from dayshift.wire import OpenRequest
 
@@ -49,20 +51,28 @@ def filter_trainable(
             yield trajectory
 
 
-def build_chat_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[ExportRow]:
-    """Builds conversations with tool calls for supervised fine-tuning, from passed episodes only."""
-    tools = operations.openai_tools()
+def build_chat_rows(
+    trajectories: Iterable[Trajectory], operations: Catalogue, surface: str | None = None
+) -> Iterator[ExportRow]:
+    """Builds conversations with tool calls for supervised fine-tuning, from passed episodes only.
+
+    Each row carries the tools of its own episode: those of the surface that was recorded, or of `surface`.
+    """
+    surfaces = _Surfaces(operations, surface)
     for trajectory in filter_trainable(trajectories, passed=True):
         if trajectory.turns:
-            yield from _build_team_rows(trajectory, operations)
+            yield from _build_team_rows(trajectory, operations, surface)
         else:
+            own = surfaces.of(trajectory)
             messages = opening_messages(SOLO_PROMPT, trajectory.manifest.brief)
-            yield {"messages": [*messages, *_step_messages(trajectory.steps, operations)], "tools": tools}
+            yield {"messages": [*messages, *_step_messages(trajectory.steps, own)], "tools": own.openai_tools()}
 
 
-def build_reinforcement_rows(trajectories: Iterable[Trajectory], operations: Catalogue) -> Iterator[ExportRow]:
+def build_reinforcement_rows(
+    trajectories: Iterable[Trajectory], operations: Catalogue, surface: str | None = None
+) -> Iterator[ExportRow]:
     """Builds one prompt for each task and seed, with the arguments of `dayshift.grade` to judge an answer to it."""
-    tools = operations.openai_tools()
+    surfaces = _Surfaces(operations, surface)
     seen: set[OpenRequest] = set()
     for trajectory in filter_trainable(trajectories, flagged=True):
         manifest = trajectory.manifest
@@ -71,7 +81,7 @@ def build_reinforcement_rows(trajectories: Iterable[Trajectory], operations: Cat
         seen.add(manifest.open)
         yield {
             "messages": opening_messages(SOLO_PROMPT, manifest.brief),
-            "tools": tools,
+            "tools": surfaces.of(trajectory).openai_tools(),
             "grader": {
                 "type": "dayshift.grade",
                 "open": manifest.open.model_dump(),
@@ -90,29 +100,58 @@ def write_rows(rows: Iterable[ExportRow], path: str | Path) -> int:
     return count
 
 
-def _build_team_rows(trajectory: Trajectory, operations: Catalogue) -> Iterator[ExportRow]:
+class _Surfaces:
+    """The surface of each trajectory, over the operations of its own products alone."""
+
+    def __init__(self, operations: Catalogue, name: str | None) -> None:
+        self._operations = operations
+        self._name = name
+        self._by_key: dict[tuple[str, ...], Surface] = {}
+
+    def of(self, trajectory: Trajectory) -> Surface:
+        manifest = trajectory.manifest
+        recorded = None if manifest.surface is None or manifest.surface.assisted else manifest.surface.name
+        name = self._name or recorded or DEFAULT_SURFACE
+        key = (name, *manifest.products)
+        if key not in self._by_key:
+            self._by_key[key] = self._operations.of_products(manifest.products).surface(name)
+        return self._by_key[key]
+
+
+def _build_team_rows(trajectory: Trajectory, operations: Catalogue, surface: str | None) -> Iterator[ExportRow]:
     """Builds the orchestrator's conversation, then one for each delegation that a specialist reported on."""
-    own = orchestrator_operations(trajectory.manifest.products)
+    own = orchestrator_operations(trajectory.manifest.products).surface("full")
     messages = opening_messages(ORCHESTRATOR_PROMPT, trajectory.manifest.brief)
     for turn in trajectory.turns:
-        messages += tool_call_messages(turn.number, turn.operation, turn.arguments, turn.answer or FINISHED, own)
+        messages += _call_messages(turn.number, turn.operation, turn.arguments, turn.answer or FINISHED, own)
     yield {"messages": messages, "tools": own.openai_tools()}
     for turn in trajectory.turns:
         if turn.ended == "reported":
-            yield _build_specialist_row(trajectory, turn, operations.of_product(turn.asked))
+            specialist = operations.of_product(turn.asked).surface(surface or DEFAULT_SURFACE)
+            yield _build_specialist_row(trajectory, turn, specialist)
 
 
-def _build_specialist_row(trajectory: Trajectory, turn: Turn, operations: Catalogue) -> ExportRow:
+def _build_specialist_row(trajectory: Trajectory, turn: Turn, surface: Surface) -> ExportRow:
     messages = opening_messages(SPECIALIST_PROMPT, str(turn.arguments["request"]))
-    messages += _step_messages(trajectory.steps[turn.first - 1 : turn.last], operations)
+    messages += _step_messages(trajectory.steps[turn.first - 1 : turn.last], surface)
     report = {"text": json.loads(turn.answer)["report"]}
-    messages += tool_call_messages(turn.last + 1, REPORT, report, "reported", operations)
-    return {"messages": messages, "tools": operations.openai_tools()}
+    messages += _call_messages(turn.last + 1, REPORT, report, "reported", surface)
+    return {"messages": messages, "tools": surface.openai_tools()}
 
 
-def _step_messages(steps: Sequence[RecordedStep], operations: Catalogue) -> list[ChatMessage]:
+def _step_messages(steps: Sequence[RecordedStep], surface: Surface) -> list[ChatMessage]:
     messages: list[ChatMessage] = []
     for step in steps:
-        answer = FINISHED if step.call.operation == SUBMIT else f"{step.status}\n{step.answer}"
-        messages += tool_call_messages(step.number, step.operation, step.arguments, answer, operations)
+        operation = surface.operations.find(step.operation)
+        answer = f"{step.status}\n{fit_answer(step.answer, surface.max_answer_chars, operation)}"
+        finished = FINISHED if step.call.operation == SUBMIT else answer
+        messages += _call_messages(step.number, step.operation, step.arguments, finished, surface)
     return messages
+
+
+def _call_messages(
+    number: int, operation: str, arguments: Mapping[str, Any], answer: str, surface: Surface
+) -> list[ChatMessage]:
+    """Writes a call as a model with this surface makes it: an operation that is no tool is called by its name."""
+    tool, wrapped = surface.wrap(operation, arguments)
+    return tool_call_messages(number, tool, wrapped, answer, surface.operations)

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dayshift.errors import WireMismatch
-from dayshift.operations import Argument, ArgumentLocation, BodyEncoding, JsonSchema, Operation
+from dayshift.lean_schema import JsonSchema
+from dayshift.operations import Argument, ArgumentLocation, BodyEncoding, Operation
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _COMPONENTS = "#/components/schemas/"
@@ -71,6 +72,8 @@ def _read_operation(
         arguments=arguments,
         body=body,
         schema=_build_schema(arguments, components),
+        is_core="x-core" in definition,
+        rare_parameters=frozenset(definition.get("x-core", {}).get("without", ())),
     )
 
 

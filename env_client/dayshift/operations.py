@@ -3,16 +3,18 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dayshift.calls import REPORT, SUBMIT, WAIT, Call
 from dayshift.errors import UnknownOperation
+from dayshift.lean_schema import JsonSchema, leave_out, make_lean
 
-JsonSchema = Mapping[str, Any]
+if TYPE_CHECKING:
+    from dayshift.tool_surface import Surface
 
 _MAX_TOOL_NAME_CHARS = 64
 _HARNESS = ""
@@ -81,6 +83,10 @@ class Operation:
     arguments: tuple[Argument, ...]
     body: BodyEncoding
     schema: JsonSchema
+    # Its product names it among those that are used every day.
+    is_core: bool = False
+    # Parameters beside those of daily use, by name or by their path in the body (`ticket.brand_id`).
+    rare_parameters: frozenset[str] = frozenset()
 
     @property
     def belongs_to_harness(self) -> bool:
@@ -102,6 +108,11 @@ class Operation:
         }
 
     @cached_property
+    def lean_schema(self) -> dict[str, Any]:
+        """The schema as a model is given it."""
+        return make_lean(self.schema)
+
+    @cached_property
     def tool_name(self) -> str:
         """The name in the alphabet that model providers allow; a long name ends in a digest."""
         name = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)
@@ -109,18 +120,23 @@ class Operation:
             return name
         return f"{name[: _MAX_TOOL_NAME_CHARS - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
+    @cached_property
+    def core(self) -> "Operation":
+        """This operation with the parameters of daily use alone; a call may use the others all the same."""
+        return replace(self, schema=leave_out(self.schema, self.rare_parameters)) if self.rare_parameters else self
+
     def openai_tool(self) -> OpenAiTool:
         return {
             "type": "function",
             "function": {
                 "name": self.tool_name,
                 "description": self.description,
-                "parameters": dict(self.schema),
+                "parameters": self.lean_schema,
             },
         }
 
     def anthropic_tool(self) -> AnthropicTool:
-        return {"name": self.tool_name, "description": self.description, "input_schema": dict(self.schema)}
+        return {"name": self.tool_name, "description": self.description, "input_schema": self.lean_schema}
 
 
 class Catalogue(Mapping[str, Operation]):
@@ -136,6 +152,8 @@ class Catalogue(Mapping[str, Operation]):
         last = (_wait_operation(), _submit_operation(answer_schema)) if closing is None else closing
         self._by_name = {operation.name: operation for operation in (*product_operations, *last)}
         self._by_product: dict[str, Catalogue] = {}
+        # Thousands of episodes share one catalogue, and its surfaces with it.
+        self._surfaces: dict[tuple[str, int], Surface] = {}
         self.names = tuple(self._by_name)
 
     def __getitem__(self, name: str) -> Operation:
@@ -183,6 +201,26 @@ class Catalogue(Mapping[str, Operation]):
 
     def anthropic_tools(self) -> list[AnthropicTool]:
         return [operation.anthropic_tool() for operation in self.values()]
+
+    def surface(self, name: str = "core", *, max_answer_chars: int | None = None, **options: Any) -> "Surface":
+        """Returns the tools that a model is given: `core`, `search`, `task`, `full`, or what `only(…)` names."""
+        from dayshift.answer_text import MAX_ANSWER_CHARS  # a surface is built from a catalogue
+        from dayshift.tool_surface import build_surface
+
+        limit = MAX_ANSWER_CHARS if max_answer_chars is None else max_answer_chars
+        if name == "task":
+            return build_surface(self, name, max_answer_chars=limit, **options)
+        key = (name, limit)
+        if key not in self._surfaces:
+            self._surfaces[key] = build_surface(self, name, max_answer_chars=limit)
+        return self._surfaces[key]
+
+    def of_products(self, products: Iterable[str]) -> "Catalogue":
+        """Returns the operations of these products, and those of this catalogue that no product serves."""
+        wanted = frozenset(products)
+        own = [operation for operation in self.values() if operation.product in wanted]
+        closing = tuple(operation for operation in self.values() if operation.belongs_to_harness)
+        return Catalogue(own, closing=closing)
 
     def with_answer_schema(self, answer_schema: JsonSchema | None) -> "Catalogue":
         """Returns this catalogue with a `finish_work` that takes an answer of that schema."""

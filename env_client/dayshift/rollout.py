@@ -4,7 +4,9 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
+from dayshift.answer_text import MAX_ANSWER_CHARS
 from dayshift.calls import SUBMIT, Action, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
@@ -13,6 +15,7 @@ from dayshift.operations import Catalogue
 from dayshift.progress import Progress
 from dayshift.recorder import Recorder
 from dayshift.step import Step
+from dayshift.tool_surface import Surface
 from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, versions
 from dayshift.wire import MenuItem, OpenRequest, Split
 
@@ -33,6 +36,8 @@ class PolicyInput:
     menu: Sequence[MenuItem]
     seed: int
     task: str | None
+    # The tools that a model is given, where `rollouts` was told a surface.
+    surface: Surface | None = None
 
     @property
     def last(self) -> Step | None:
@@ -61,6 +66,8 @@ async def rollouts(
     connection: AsyncConnection | None = None,
     progress: bool | None = None,
     retries: int = 0,
+    surface: str | None = None,
+    max_answer_chars: int = MAX_ANSWER_CHARS,
 ) -> AsyncIterator[Trajectory]:
     """Yields trajectories in the order in which they finish.
 
@@ -68,7 +75,8 @@ async def rollouts(
     ends all. `version` (or `policy.version`) is read at every step, because a policy may change while episodes run.
     """
     session = connection or AsyncConnection(connections=min(concurrency, _MAX_CONNECTIONS))
-    pool = _WorkerPool(policy, iter(tasks), session, version, retries)
+    options: _OpenOptions = {"retries": retries, "surface": surface, "max_answer_chars": max_answer_chars}
+    pool = _WorkerPool(policy, iter(tasks), session, version, options)
     workers = [asyncio.create_task(pool.work()) for _ in range(concurrency)]
     progress_bar = Progress(_count(tasks), enabled=progress)
     try:
@@ -86,6 +94,14 @@ async def rollouts(
             await session.close()
 
 
+class _OpenOptions(TypedDict):
+    """How every episode of a rollout is opened."""
+
+    retries: int
+    surface: str | None
+    max_answer_chars: int
+
+
 class _WorkerPool:
     """Workers that take tasks from one iterator and put finished trajectories into one queue."""
 
@@ -95,13 +111,13 @@ class _WorkerPool:
         tasks: Iterator[OpenRequest],
         connection: AsyncConnection,
         version: str | Callable[[], str] | None,
-        retries: int,
+        options: _OpenOptions,
     ) -> None:
         self._policy = policy
         self._tasks = tasks
         self._connection = connection
         self._version = version
-        self._retries = retries
+        self._options = options
         self._finished: asyncio.Queue[Trajectory | None] = asyncio.Queue()
 
     async def work(self) -> None:
@@ -136,10 +152,10 @@ class _WorkerPool:
     async def _open(self, request: OpenRequest) -> AsyncEpisode:
         for _ in range(_OPEN_ATTEMPTS):
             try:
-                return await AsyncEpisode.open(request, connection=self._connection, retries=self._retries)
+                return await AsyncEpisode.open(request, connection=self._connection, **self._options)
             except RetryLater as error:
                 await asyncio.sleep(error.problem.retry_after or 1)
-        return await AsyncEpisode.open(request, connection=self._connection, retries=self._retries)
+        return await AsyncEpisode.open(request, connection=self._connection, **self._options)
 
     async def _finish(self, episode: AsyncEpisode, version: str | None) -> Trajectory:
         step_versions: list[str | None] = []
@@ -224,6 +240,7 @@ def _build_policy_input(episode: AsyncEpisode) -> PolicyInput:
         menu=protocol.opened.menu or (),
         seed=protocol.request.seed,
         task=protocol.request.task,
+        surface=protocol.surface,
     )
 
 

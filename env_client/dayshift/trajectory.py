@@ -18,6 +18,7 @@ from dayshift.wire import Budget, Message, OpenRequest, Verdict
 
 if TYPE_CHECKING:
     from dayshift.episode_protocol import EpisodeProtocol
+    from dayshift.tool_surface import Surface
 
 SCHEMA = "dayshift.trajectory/1"
 # A rule of thumb for English and JSON, which is good enough to compare the cost of policies.
@@ -29,6 +30,16 @@ Ending = Literal["passed", "failed", "quarantined"]
 TurnEnd = Literal["answered", "reported", "spent", "misstep", "broken"]
 # The environment failed, the policy has a bug, or the caller asked for a task that does not exist.
 Blame = Literal["harness", "policy", "caller"]
+
+
+class SurfaceRecord(Message):
+    """The surface of an episode: its name, its size, and whether it was chosen with knowledge of the solution."""
+
+    name: str
+    tokens: int
+    tools: int
+    max_answer_chars: int
+    assisted: bool
 
 
 class Manifest(Message):
@@ -46,6 +57,8 @@ class Manifest(Message):
     # The fingerprint of the stack's secret salt, where it had one.
     salt: str | None = None
     versions: dict[str, str]
+    # The tools that a model was given; None where a policy called operations without a list of tools.
+    surface: SurfaceRecord | None = None
 
 
 class RecordedStep(Message):
@@ -211,6 +224,17 @@ def _build_manifest(protocol: "EpisodeProtocol") -> Manifest:
         action_space=protocol.operations.fingerprint,
         salt=opened.salt,
         versions=versions(),
+        surface=None if protocol.surface is None else _record_surface(protocol.surface),
+    )
+
+
+def _record_surface(surface: "Surface") -> SurfaceRecord:
+    return SurfaceRecord(
+        name=surface.name,
+        tokens=surface.tokens,
+        tools=len(surface.tools),
+        max_answer_chars=surface.max_answer_chars,
+        assisted=surface.assisted,
     )
 
 

@@ -48,6 +48,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         connections: int = 64,
         render_mode: str | None = None,
         families: str = "",
+        surface: str | None = None,
     ) -> None:
         self.num_envs = num_envs
         self.render_mode = render_mode
@@ -56,6 +57,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         self._defaults = OpenRequest(task=task, split=split, world=world, faults=faults)
         self._products = products
         self._families = families
+        self._surface = surface
         self._on_fault = on_fault
         self._recorder = recorder
         self._max_body_chars = max_body_chars
@@ -139,7 +141,9 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         request = OpenRequest.model_validate({**self._defaults.model_dump(), **options, "seed": seed})
         if request.task is None:
             request = request.model_copy(update={"task": sample_task(await self._list_tasks(request.split), seed)})
-        slot.episode = await AsyncEpisode.open(request, connection=self._connection)
+        slot.episode = await AsyncEpisode.open(
+            request, connection=self._connection, surface=self._surface, max_answer_chars=self._max_body_chars
+        )
         slot.over = False
         self._update(slot, None)
 
@@ -194,7 +198,10 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         assert slot.episode is not None, "a slot is updated while it has an episode"
         episode, max_chars = slot.episode, self._max_body_chars
         opened, request = episode.protocol.opened, episode.protocol.request
-        slot.observation = build_observation(opened.brief, step, episode.clock, episode.steps_left, max_chars)
+        operation = None if step is None else episode.operations.find(step.call.operation)
+        slot.observation = build_observation(
+            opened.brief, step, episode.clock, episode.steps_left, max_chars, operation
+        )
         slot.info = build_info(request, opened.fingerprint, step, max_chars, verdict, quarantined)
 
     def _reset_in_same_step(self, results: list[StepResult], over: Any) -> dict[str, Any]:

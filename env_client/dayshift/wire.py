@@ -35,6 +35,8 @@ class Family(Message):
     # The number of different instances in each split; seeds below it are all different, larger ones begin again.
     instances: dict[Split, int]
     budget: Budget
+    # What the family's known solutions call; the surface `task` is made of it.
+    operations: list[str] = []
 
 
 class Families(Message):

@@ -8,6 +8,7 @@ from services.billing.judging import judging
 from services.billing.news import tell_news
 from services.billing.operations.due import advance
 from services.billing.operations.records import API_VERSION
+from services.billing.parameter_texts import PARAMETER_TEXTS
 from services.billing.routes import router
 from services.billing.tables import schema
 from services.kernel.answers import Answer
@@ -39,6 +40,74 @@ def keeps_answer(answer: Answer) -> bool:
     return answer.status < 400 or answer.status == 402
 
 
+# What people who work with it use every day; README.md lists it.
+_CORE_OPERATIONS = (
+    "billing.charges.get",
+    "billing.charges.list",
+    "billing.charges.search",
+    "billing.coupons.list",
+    "billing.credit_notes.create",
+    "billing.customers.create_balance_transaction",
+    "billing.customers.create_tax_id",
+    "billing.customers.get",
+    "billing.customers.list",
+    "billing.customers.list_payment_methods",
+    "billing.customers.search",
+    "billing.customers.update",
+    "billing.invoice_items.create",
+    "billing.invoices.create",
+    "billing.invoices.create_preview",
+    "billing.invoices.finalize",
+    "billing.invoices.get",
+    "billing.invoices.list",
+    "billing.invoices.pay",
+    "billing.invoices.search",
+    "billing.invoices.send",
+    "billing.invoices.void",
+    "billing.payment_intents.get",
+    "billing.prices.list",
+    "billing.refunds.create",
+    "billing.refunds.list",
+    "billing.subscriptions.cancel",
+    "billing.subscriptions.get",
+    "billing.subscriptions.list",
+    "billing.subscriptions.update",
+)
+# What these operations take beside it; a model finds it when it looks an operation up.
+_RARE_PARAMETERS = frozenset(
+    (
+        "automatic_tax",
+        "balance",
+        "currency",
+        "default_source",
+        "discountable",
+        "due_date",
+        "effective_at",
+        "email_type",
+        "ending_before",
+        "expand",
+        "footer",
+        "invoice_prefix",
+        "issuer",
+        "lookup_keys",
+        "next_invoice_sequence",
+        "off_session",
+        "out_of_band_amount",
+        "payment_behavior",
+        "pending_invoice_items_behavior",
+        "preferred_locales",
+        "recurring",
+        "refunds",
+        "shipping",
+        "source",
+        "statement_descriptor",
+        "tax_behavior",
+        "transfer_lookup_key",
+        "trial_end",
+        "types",
+    )
+)
+
 product = Product(
     name="billing",
     title="Billing API",
@@ -49,6 +118,9 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
+    core_operations=_CORE_OPERATIONS,
+    rare_parameters=_RARE_PARAMETERS,
+    parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"sk_live_{secret}",
     credential_formats=(bearer, basic_username),

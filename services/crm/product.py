@@ -7,6 +7,7 @@ from services.crm.errors import render
 from services.crm.judging import judging
 from services.crm.news import tell_news
 from services.crm.operations.imports import run_due
+from services.crm.parameter_texts import PARAMETER_TEXTS
 from services.crm.routes import router
 from services.crm.tables import schema
 from services.kernel.product import BenchCall, Product
@@ -46,6 +47,47 @@ def headers(world: World) -> Mapping[str, str]:
     }
 
 
+# What people who work with it use every day; README.md lists it.
+_CORE_OPERATIONS = (
+    "crm.associations.create_default",
+    "crm.associations.list",
+    "crm.companies.get",
+    "crm.companies.search",
+    "crm.companies.update",
+    "crm.contacts.create",
+    "crm.contacts.get",
+    "crm.contacts.merge",
+    "crm.contacts.search",
+    "crm.contacts.update",
+    "crm.deals.create",
+    "crm.deals.get",
+    "crm.deals.search",
+    "crm.deals.update",
+    "crm.leads.get",
+    "crm.leads.search",
+    "crm.leads.update",
+    "crm.list_memberships.add",
+    "crm.lists.search",
+    "crm.notes.create",
+    "crm.objects.get",
+    "crm.objects.search",
+    "crm.owners.list",
+    "crm.pipelines.list",
+    "crm.properties.get",
+    "crm.properties.list",
+    "crm.tasks.create",
+)
+# What these operations take beside it; a model finds it when it looks an operation up.
+_RARE_PARAMETERS = frozenset(
+    (
+        "archived",
+        "filters",
+        "idProperty",
+        "objectWriteTraceId",
+        "propertiesWithHistory",
+    )
+)
+
 product = Product(
     name="crm",
     title="CRM API",
@@ -56,6 +98,9 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
+    core_operations=_CORE_OPERATIONS,
+    rare_parameters=_RARE_PARAMETERS,
+    parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"pat-na1-{secret}",
     snippet=_SNIPPET,

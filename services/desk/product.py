@@ -7,6 +7,7 @@ from services.desk.errors import render
 from services.desk.judging import judging
 from services.desk.news import tell_news
 from services.desk.operations.clock import advance, tick
+from services.desk.parameter_texts import PARAMETER_TEXTS
 from services.desk.routes import router
 from services.desk.tables import schema
 from services.kernel.credentials import basic_password, bearer
@@ -32,6 +33,77 @@ def headers(world: World) -> Mapping[str, str]:
     }
 
 
+# What people who work with it use every day; README.md lists it.
+_CORE_OPERATIONS = (
+    "desk.articles.search",
+    "desk.articles.show",
+    "desk.attachments.show",
+    "desk.audits.list",
+    "desk.comments.list",
+    "desk.groups.list",
+    "desk.groups.users",
+    "desk.macros.active",
+    "desk.macros.apply",
+    "desk.organizations.search",
+    "desk.organizations.show",
+    "desk.organizations.users",
+    "desk.search",
+    "desk.ticket_fields.list",
+    "desk.tickets.add_tags",
+    "desk.tickets.create",
+    "desk.tickets.delete",
+    "desk.tickets.incidents",
+    "desk.tickets.mark_as_spam",
+    "desk.tickets.merge",
+    "desk.tickets.show",
+    "desk.tickets.show_many",
+    "desk.tickets.update",
+    "desk.users.me",
+    "desk.users.requested_tickets",
+    "desk.users.search",
+    "desk.users.show",
+    "desk.users.update",
+    "desk.views.active",
+    "desk.views.tickets",
+)
+# What these operations take beside it; a model finds it when it looks an operation up.
+_RARE_PARAMETERS = frozenset(
+    (
+        "external_id",
+        "include",
+        "page[after]",
+        "page[before]",
+        "page[size]",
+        "sort",
+        "ticket.additional_collaborators",
+        "ticket.assignee_email",
+        "ticket.brand_id",
+        "ticket.collaborator_ids",
+        "ticket.comment.author_id",
+        "ticket.comment.html_body",
+        "ticket.custom_status_id",
+        "ticket.due_at",
+        "ticket.external_id",
+        "ticket.followers",
+        "ticket.metadata",
+        "ticket.recipient",
+        "ticket.requester",
+        "ticket.safe_update",
+        "ticket.submitter_id",
+        "ticket.ticket_form_id",
+        "ticket.updated_stamp",
+        "ticket.via_followup_source_id",
+        "user.alias",
+        "user.details",
+        "user.external_id",
+        "user.locale",
+        "user.photo",
+        "user.signature",
+        "user.skip_verify_email",
+        "user.time_zone",
+    )
+)
+
 product = Product(
     name="desk",
     title="Support Desk API",
@@ -42,6 +114,9 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
+    core_operations=_CORE_OPERATIONS,
+    rare_parameters=_RARE_PARAMETERS,
+    parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"zd_{secret}",
     credential_formats=(bearer, basic_password),

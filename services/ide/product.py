@@ -3,6 +3,7 @@
 from services.ide.checks import checks
 from services.ide.errors import render
 from services.ide.judging import judging
+from services.ide.parameter_texts import PARAMETER_TEXTS
 from services.ide.routes import router
 from services.ide.sandbox.pool import close_pool, find_missing, open_pool
 from services.ide.tables import schema
@@ -15,6 +16,60 @@ _ISSUE_PATHS = (
     "SELECT r.owner || '/' || r.name || '/issues/' || i.number "
     "FROM issues i JOIN repositories r ON r.id = i.repository_id"
 )
+
+# What people who work with it use every day; README.md lists it.
+_CORE_OPERATIONS = (
+    "ide.checks.list",
+    "ide.commits.list",
+    "ide.contents.get",
+    "ide.files.delete",
+    "ide.files.download",
+    "ide.files.glob",
+    "ide.files.grep",
+    "ide.files.list",
+    "ide.files.replace",
+    "ide.git.add",
+    "ide.git.branches",
+    "ide.git.checkout",
+    "ide.git.commit",
+    "ide.git.create_branch",
+    "ide.git.pull",
+    "ide.git.push",
+    "ide.git.status",
+    "ide.issues.comment",
+    "ide.issues.comments",
+    "ide.issues.create",
+    "ide.issues.get",
+    "ide.issues.list",
+    "ide.process.execute",
+    "ide.pulls.create",
+    "ide.pulls.files",
+    "ide.pulls.get",
+    "ide.pulls.list",
+    "ide.pulls.merge",
+    "ide.pulls.review",
+    "ide.repos.list",
+    "ide.runtime.read_file",
+    "ide.runtime.write_file",
+    "ide.sandboxes.create",
+    "ide.sandboxes.list",
+    "ide.search.code",
+)
+# What these operations take beside it; a model finds it when it looks an operation up.
+_RARE_PARAMETERS = frozenset(
+    (
+        "allow_empty",
+        "commit_id",
+        "commit_message",
+        "commit_title",
+        "cursor",
+        "encoding",
+        "env",
+        "errors",
+        "set_upstream",
+    )
+)
+
 product = Product(
     name="ide",
     title="IDE API",
@@ -25,6 +80,9 @@ product = Product(
     router=router,
     render=render,
     checks=checks,
+    core_operations=_CORE_OPERATIONS,
+    rare_parameters=_RARE_PARAMETERS,
+    parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"dtn_{secret}",
     credential_formats=(bearer, token, basic_password, api_key),

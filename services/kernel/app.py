@@ -34,7 +34,7 @@ def create_api(product: Product) -> FastAPI:
         servers=_list_servers(product),
     )
     api.include_router(product.router)
-    describe(api, product.encoding)
+    describe(api, product.encoding, product.core_operations, product.parameter_texts, product.rare_parameters)
     for kind in (RequestValidationError, HTTPException):
         api.add_exception_handler(kind, _leave_it_to_the_agent_api)
     return api

@@ -1,7 +1,7 @@
 """Corrects the OpenAPI document: FastAPI describes every body as JSON and every query as flat."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -11,17 +11,43 @@ from services.kernel.encoding import JSON, Encoding
 _NESTED = {"style": "deepObject", "explode": True}
 
 
-def describe(api: FastAPI, encoding: Encoding) -> None:
-    """Makes the document describe the encoding that is really read, and list path parameters in the path's order."""
+# The extension that marks an operation which people of the job use every day.
+_CORE = "x-core"
+
+
+class NotDescribed(ValueError):
+    """A product names operations that it does not serve."""
+
+
+def describe(
+    api: FastAPI,
+    encoding: Encoding,
+    core: Collection[str] = (),
+    parameters: Mapping[str, str] | None = None,
+    rare: Collection[str] = (),
+) -> None:
+    """Makes the document describe the encoding that is really read, and list path parameters in the path's order.
+
+    `core` names the operations that are used every day; `parameters` are texts for parameters that have none, by name,
+    or by operation and name (`crm.lists.search:count`); `rare` are parameters that a core operation has beside those of
+    daily use, by name or by their path in the body (`ticket.brand_id`).
+    """
     write_document = api.openapi
 
     def openapi() -> dict[str, Any]:
         if api.openapi_schema is None:
             document = write_document()
+            unknown = set(core) - {operation.get("operationId", "") for _, operation in _operations(document)}
+            if unknown:
+                raise NotDescribed(f"there is no operation {', '.join(sorted(unknown))}")
+            components = document.get("components", {}).get("schemas", {})
             for path, operation in _operations(document):
                 _order_path_parameters(path, operation)
                 if encoding is not JSON:
-                    _describe(operation, document.get("components", {}).get("schemas", {}), encoding)
+                    _describe(operation, components, encoding)
+                _add_texts(operation, components, parameters or {})
+                if operation.get("operationId") in core:
+                    operation[_CORE] = {"without": sorted(rare)}
         return api.openapi_schema or {}
 
     api.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
@@ -30,6 +56,25 @@ def describe(api: FastAPI, encoding: Encoding) -> None:
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for path, item in document["paths"].items():
         yield from ((path, operation) for operation in item.values() if isinstance(operation, dict))
+
+
+def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Mapping[str, str]) -> None:
+    """Describes parameters and fields of the body that the code leaves without a description."""
+    name = operation.get("operationId", "")
+    for parameter in operation.get("parameters", ()):
+        _add_text(parameter, parameter.get("schema", {}), f"{name}:{parameter['name']}", parameter["name"], texts)
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        fields = _resolved(content.get("schema", {}), components).get("properties", {})
+        for field, schema in fields.items():
+            _add_text(schema, schema, f"{name}:{field}", field, texts)
+
+
+def _add_text(
+    described: dict[str, Any], schema: dict[str, Any], exact: str, name: str, texts: Mapping[str, str]
+) -> None:
+    text = texts.get(exact) or texts.get(name)
+    if text is not None and not described.get("description") and not schema.get("description"):
+        described["description"] = text
 
 
 def _order_path_parameters(path: str, operation: dict[str, Any]) -> None:

@@ -144,6 +144,12 @@ class Product:
     on_close: Callable[[World], None] = _holds_nothing
     # What the judge must know of its rows, fields and paths.
     judging: Judging = field(default_factory=Judging)
+    # The operations that people of this job use every day: the tools that a model is given at first.
+    core_operations: tuple[str, ...] = ()
+    # Parameters that those operations have beside the ones of daily use; a model is told of them when it asks.
+    rare_parameters: frozenset[str] = frozenset()
+    # Texts for parameters that the code leaves without one, by name, or by operation and name.
+    parameter_texts: Mapping[str, str] = field(default_factory=dict)
     # Lines to paste into a terminal or a Python prompt; {base} and {token} are filled in.
     snippet: str = "curl -s -H 'Authorization: Bearer {token}' {base}/openapi.json"
     # What `make bench` measures.

@@ -35,7 +35,7 @@ async def list_pulls(
 async def create_pull(
     repository: Repository, body: PullIn, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
-    """Propose a branch."""
+    """Open a pull request from a branch."""
     pull = await pulls.create(world, repository, body.title, body.head, body.base, body.body, draft=body.draft)
     return Json(await serializer.full_pull(pull), 201)
 

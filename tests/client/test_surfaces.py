@@ -1,0 +1,347 @@
+"""Surfaces: the tools that a model is given fit a model, and a call is understood under every name."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dayshift
+import gymnasium
+import pytest
+from dayshift.answer_text import fit_answer
+from dayshift.connection import AsyncConnection, Connection
+from dayshift.episode import AsyncEpisode, Episode
+from dayshift.export import build_chat_rows, build_reinforcement_rows
+from dayshift.lean_schema import make_lean
+from dayshift.lookup import find
+from dayshift.openapi import read_operations
+from dayshift.operations import Catalogue, Operation
+from dayshift.tool_surface import NoSuchSurface, build_surface, only
+
+from services.kernel import catalog
+from services.kernel.app import create_api
+from tests.client.policies import diligent
+from tests.control.stack import TASK
+
+PRODUCTS = ("billing", "crm", "desk", "ide")
+ROOT = Path(__file__).resolve().parents[2]
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# OpenAI accepts no more.
+MOST_TOOLS = 128
+
+
+def operations_of(product: str) -> list[Operation]:
+    return read_operations(product, create_api(catalog.product(product)).openapi())
+
+
+@pytest.fixture(scope="module")
+def by_product() -> dict[str, Catalogue]:
+    return {product: Catalogue(operations_of(product)) for product in PRODUCTS}
+
+
+@pytest.fixture(scope="module")
+def office(by_product: dict[str, Catalogue]) -> Catalogue:
+    return Catalogue([operation for own in by_product.values() for operation in own.values() if operation.product])
+
+
+def schemas_in(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every schema inside a schema, but not the maps of named ones."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from schemas_in(item)
+    elif isinstance(schema, dict):
+        yield schema
+        for key, value in schema.items():
+            if key in {"properties", "$defs"}:
+                yield from schemas_in(list(value.values()))
+            elif key not in {"enum", "default", "required", "const"}:
+                yield from schemas_in(value)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_core_of_a_product_fits_a_model(by_product: dict[str, Catalogue], product: str) -> None:
+    core = by_product[product].surface("core")
+    daily = [tool for tool in core.tools if tool.product]
+
+    assert 20 <= len(daily) <= 40
+    assert core.tokens <= 8_000
+    assert by_product[product].surface("search").tokens <= 1_200
+
+
+def test_the_core_of_the_office_fits_a_model(office: Catalogue) -> None:
+    core, search = office.surface("core"), office.surface("search")
+
+    assert core.tokens <= 25_000
+    assert len(core.tools) <= MOST_TOOLS
+    assert search.tokens <= 1_200
+    assert [tool.name for tool in search.tools] == [
+        "find_operations",
+        "describe_operation",
+        "call_operation",
+        "finish_work",
+    ]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_readme_of_a_product_lists_its_core(product: str) -> None:
+    readme = (ROOT / "services" / product / "README.md").read_text()
+    section = readme.partition("## Core operations")[2].partition("\n## ")[0]
+    listed = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+
+    assert listed == list(catalog.product(product).core_operations)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_every_schema_is_lean_and_every_parameter_is_described(by_product: dict[str, Catalogue], product: str) -> None:
+    for tool in by_product[product].surface("full").openai_tools():
+        function = tool["function"]
+        parameters = function["parameters"]
+
+        assert NAME.fullmatch(function["name"])
+        assert function["description"]
+        for name, schema in parameters["properties"].items():
+            assert schema.get("description"), (function["name"], name)
+        for schema in schemas_in(parameters):
+            assert "title" not in schema or isinstance(schema["title"], dict), function["name"]
+            assert {"type": "null"} not in schema.get("anyOf", ()), function["name"]
+        text = json.dumps(parameters)
+        for name in parameters.get("$defs", {}):
+            assert text.count(f'"#/$defs/{name}"') > 1, (function["name"], name)
+
+
+def test_names_are_unique_and_their_order_is_stable(by_product: dict[str, Catalogue]) -> None:
+    backwards = Catalogue([o for product in reversed(PRODUCTS) for o in reversed(operations_of(product))])
+    names = [tool["function"]["name"] for tool in backwards.surface("full").openai_tools()]
+    forwards = Catalogue([o for product in PRODUCTS for o in operations_of(product)])
+
+    assert len(names) == len(set(names))
+    assert names == [tool["function"]["name"] for tool in forwards.surface("full").openai_tools()]
+
+
+def test_a_definition_that_is_used_once_stands_where_it_is_used() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "one": {"$ref": "#/$defs/Once"},
+            "two": {"anyOf": [{"$ref": "#/$defs/Often"}, {"type": "null"}], "title": "Two", "default": None},
+            "three": {"type": "array", "items": {"$ref": "#/$defs/Often"}},
+            "title": {"type": "string", "maxLength": 5},
+        },
+        "required": ["one"],
+        "$defs": {
+            "Once": {"type": "object", "title": "Once", "properties": {"a": {"type": ["string", "null"]}}},
+            "Often": {"type": "object", "properties": {"b": {"$ref": "#/$defs/Often"}}},
+            "Never": {"type": "string"},
+        },
+    }
+
+    assert make_lean(schema) == {
+        "type": "object",
+        "properties": {
+            "one": {"type": "object", "properties": {"a": {"type": "string"}}},
+            "two": {"$ref": "#/$defs/Often"},
+            "three": {"type": "array", "items": {"$ref": "#/$defs/Often"}},
+            "title": {"type": "string"},
+        },
+        "required": ["one"],
+        "$defs": {"Often": {"type": "object", "properties": {"b": {"$ref": "#/$defs/Often"}}}},
+    }
+
+
+def test_a_surface_of_patterns_holds_what_they_match(by_product: dict[str, Catalogue]) -> None:
+    surface = by_product["crm"].surface(only("crm.contacts.*", "crm.notes.create"))
+    names = [tool.name for tool in surface.tools]
+
+    assert surface.name == "only(crm.contacts.*,crm.notes.create)"
+    assert names[-2:] == ["come_back_later", "finish_work"]
+    assert {name.rpartition(".")[0] for name in names[:-2]} == {"crm.contacts", "crm.notes"}
+    with pytest.raises(NoSuchSurface):
+        by_product["crm"].surface(only("crm.contcats.*"))
+    with pytest.raises(NoSuchSurface):
+        by_product["crm"].surface("most")
+
+
+def test_the_surface_of_a_task_holds_its_solution_and_seeded_distractors(by_product: dict[str, Catalogue]) -> None:
+    needed = ["crm.contacts.search", "crm.contacts.update"]
+    one = build_surface(by_product["crm"], "task", solution=needed, distractors=5, seed=1)
+    again = build_surface(by_product["crm"], "task", solution=needed, distractors=5, seed=1)
+    other = build_surface(by_product["crm"], "task", solution=needed, distractors=5, seed=2)
+
+    assert one.assisted
+    assert not by_product["crm"].surface("core").assisted
+    assert set(needed) < {tool.name for tool in one.tools}
+    assert len(one.tools) == 2 + 5 + 2
+    assert one.tools == again.tools != other.tools
+    with pytest.raises(NoSuchSurface):
+        build_surface(by_product["crm"], "task")
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("merge two contacts", "crm.contacts.merge"),
+        ("erase a person under GDPR", "crm.contacts.gdpr_delete"),
+        ("who are the owners", "crm.owners.list"),
+        ("refund a charge", "billing.refunds.create"),
+        ("cancel subscription", "billing.subscriptions.cancel"),
+        ("redact a comment", "desk.comments.redact"),
+        ("open a pull request", "ide.pulls.create"),
+        ("let hours pass, come back later", "come_back_later"),
+    ],
+)
+def test_words_find_the_operation(office: Catalogue, words: str, wanted: str) -> None:
+    assert wanted in [line.partition("(")[0] for line in find(words, office).splitlines()]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_words_of_an_operations_name_find_it(by_product: dict[str, Catalogue], product: str) -> None:
+    operations = by_product[product]
+    for name in operations:
+        words = re.sub(r"[._]", " ", name.partition(".")[2])
+        assert name in [line.partition("(")[0] for line in find(words, operations).splitlines()] or not words, name
+
+
+def test_an_answer_that_fits_stays_as_it_is() -> None:
+    assert fit_answer('{"a": 1}', 100) == '{"a": 1}'
+
+
+@pytest.mark.parametrize("limit", [1_000, 4_000, 16_000])
+def test_a_long_answer_is_shortened_at_a_json_boundary(by_product: dict[str, Catalogue], limit: int) -> None:
+    rows = [{"id": n, "subject": f"Ticket {n}", "description": "é" * (n % 90), "tags": ["a"] * 5} for n in range(500)]
+    answer = json.dumps({"tickets": rows, "count": 500, "next_page": "https://tallyport.zendesk.com/x", "meta": {}})
+    text = fit_answer(answer, limit, by_product["desk"]["desk.tickets.list"])
+    body, _, note = text.rpartition("\n[")
+    shown = json.loads(body)
+
+    assert len(text) <= limit
+    assert shown["count"] == 500
+    assert shown.get("next_page") == "https://tallyport.zendesk.com/x"
+    assert shown["tickets"] == rows[: len(shown["tickets"])]
+    assert f"the whole answer has {len(answer)} characters" in note
+    assert f"{500 - len(shown['tickets'])} of 500 in tickets" in note
+    assert "fewer at once with per_page" in note
+    assert "the rest with page[after]" in note
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps("x" * 9_000),
+        json.dumps([[1] * 4_000] * 3),
+        json.dumps({str(n): {"a": "b" * 50} for n in range(400)}),
+        json.dumps({"deep": {"deeper": {"deepest": list(range(5_000))}}}),
+        "not JSON at all " * 1_000,
+        "[" * 900,
+    ],
+)
+def test_whatever_is_answered_fits(answer: str) -> None:
+    for limit in (200, 500, 2_000):
+        assert len(fit_answer(answer, limit)) <= limit
+
+
+def test_an_episode_is_played_through_its_tools(address: object, connection: Connection) -> None:
+    with Episode.open(TASK, seed=4, connection=connection, surface="core", max_answer_chars=2_000) as episode:
+        core = episode.surface
+        found = core.call_blocking(episode, "find_operations", '{"words": "association labels"}')
+        described = core.call_blocking(episode, "find_operations", {"words": "crm.association_labels.list"})
+        called = core.call_blocking(
+            episode, "call_operation", {"operation": "crm.contacts.list", "arguments": {"limit": 1}}
+        )
+        by_name = core.call_blocking(episode, "crm.contacts.list", '{"limit": 1}')
+        refused = core.call_blocking(episode, "crm_contacts_get", {"contactId": "1"})
+        malformed = core.call_blocking(episode, "crm_contacts_get", '{"contactId": ')
+        unknown = core.call_blocking(episode, "call_operation", {"operation": "crm.nothing"})
+        long = core.call_blocking(episode, "crm_contacts_search", {"limit": 100})
+        used = episode.protocol.steps_used
+        finished = core.call_blocking(episode, "finish_work")
+
+        assert "crm.association_labels.list(" in found
+        assert '"fromObjectType"' in described
+        assert json.loads(called)["results"] == json.loads(by_name)["results"]
+        assert refused.startswith("404: ")
+        assert malformed.startswith("error: the arguments are not JSON")
+        assert unknown.startswith("error: there is no operation")
+        assert len(long) <= 2_000
+        assert "fewer at once with limit" in long
+        # Looking something up is free.
+        assert used == len(episode.steps) - 3
+        assert finished == "Done."
+        surface = episode.trajectory().manifest.surface
+        assert surface is not None
+        assert (surface.name, surface.tokens, surface.assisted) == ("core", core.tokens, False)
+
+
+def test_an_async_episode_is_played_through_its_tools(address: Any) -> None:
+    async def play() -> list[str]:
+        async with (
+            AsyncConnection(address) as connection,
+            await AsyncEpisode.open(TASK, seed=4, connection=connection, surface="search") as episode,
+        ):
+            call = {"operation": "crm_contacts_list", "arguments": '{"limit": 1}'}
+            first = await episode.surface.call(episode, "call_operation", call)
+            return [first, await episode.surface.call(episode, "finish_work", None)]
+
+    contacts, finished = asyncio.run(play())
+
+    assert json.loads(contacts)["results"]
+    assert finished == "Done."
+
+
+def test_lookups_beyond_the_budget_cost_steps(connection: Connection) -> None:
+    with Episode.open(TASK, seed=4, connection=connection) as episode:
+        budget = episode.steps_left
+        assert budget is not None
+        for _ in range(budget + 3):
+            episode.step("find_operations", words="contacts")
+
+        assert episode.steps_left == budget - 3
+
+
+def test_a_surface_is_an_option_of_gymnasium_rollouts_and_exports(address: Any, tmp_path: Path) -> None:
+    env = gymnasium.make("dayshift/Crm-v0", task=TASK, surface="search", max_body_chars=3_000)
+    _, _ = env.reset(seed=3)
+    observation, *_ = env.step({"operation": "call_operation", "arguments": {"operation": "crm.contacts.list"}})
+    tools = [tool["function"]["name"] for tool in env.unwrapped.surface.openai_tools()]  # type: ignore[attr-defined]  # our own environment
+    env.close()
+
+    async def roll() -> list[dayshift.Trajectory]:
+        tasks = dayshift.tasks(TASK, seeds=range(2))
+        surface = only("crm.contacts.*")
+        return [t async for t in dayshift.rollouts(diligent, tasks, surface=surface, progress=False)]
+
+    trajectories = asyncio.run(roll())
+    operations = Catalogue([o for product in PRODUCTS for o in operations_of(product)])
+    as_recorded = list(build_chat_rows(trajectories, operations))
+    searched = list(build_chat_rows(trajectories, operations, "search"))
+    prompts = list(build_reinforcement_rows(trajectories, operations, "core"))
+
+    assert len(tools) == 4
+    assert len(observation["body"]) <= 3_000
+    assert "Shortened" in observation["body"]
+    assert {t.manifest.surface.name for t in trajectories if t.manifest.surface} == {"only(crm.contacts.*)"}
+    names = [tool["function"]["name"] for tool in as_recorded[0]["tools"]]
+    assert all(name.startswith("crm_contacts_") for name in names[:-2])
+    assert len(searched[0]["tools"]) == 4
+    calls = [
+        message["tool_calls"][0]["function"]["name"] for message in searched[0]["messages"] if "tool_calls" in message
+    ]
+    assert set(calls) == {"call_operation", "finish_work"}
+    assert {tool["function"]["name"].partition("_")[0] for tool in prompts[0]["tools"]} <= {
+        "crm",
+        "find",
+        "call",
+        "come",
+        "finish",
+    }
+
+
+def test_a_recorded_lookup_is_replayed(connection: Connection) -> None:
+    with Episode.open(TASK, seed=4, connection=connection, surface="core") as episode:
+        episode.step("find_operations", words="merge contacts")
+        episode.step("call_operation", operation="crm.owners.list", arguments={"limit": 2})
+        episode.submit()
+        trajectory = episode.trajectory()
+
+    assert dayshift.verify(trajectory, connection).identical
