@@ -12,10 +12,9 @@ from services.crm.rows import (
     ObjectTypeDocument,
     ObjectTypeName,
     ObjectTypeRow,
-    PropertyGroupRow,
     PropertyType,
 )
-from services.crm.tables import object_types, property_definitions, property_group_key, property_groups
+from services.crm.tables import object_types, property_definitions, property_groups
 from services.kernel.clock import iso
 from services.kernel.statements import select_where
 from services.kernel.world import World
@@ -136,14 +135,7 @@ def _as_object_type(row: ObjectTypeRow) -> ObjectType:
 
 def _create_properties(world: World, object_type: ObjectType, requests: Sequence[Body], now: int) -> None:
     group = f"{object_type.singular}_information"
-    group_row: PropertyGroupRow = {
-        "id": property_group_key(object_type.name, group),
-        "kind": object_type.name,
-        "name": group,
-        "label": f"{object_type.label} information",
-        "display_order": 0,
-        "archived_at": None,
-    }
+    group_row = defaults.property_group_row(object_type.name, group, f"{object_type.label} information", 0)
     world.save(property_groups, group_row, "property_group.created")
     for name, label, property_type in _SYSTEM_PROPERTIES:
         row = defaults.property_row(

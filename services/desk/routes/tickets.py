@@ -14,7 +14,6 @@ from services.desk.routes import endpoints as serve
 from services.desk.routes.base import (
     Call,
     StaffCall,
-    answer_count,
     answer_list,
     answer_page,
     answer_tickets,
@@ -24,7 +23,7 @@ from services.desk.routes.base import (
     read_paging,
     read_sort,
 )
-from services.desk.routes.endpoints import add_operations
+from services.desk.routes.endpoints import add_operations, resource
 from services.desk.rows import TicketId
 from services.desk.schemas import tickets as schemas
 from services.desk.schemas.base import Included, Paged, TicketKey
@@ -98,11 +97,6 @@ async def mark_as_spam(ticket_id: TicketKey, call: StaffCall) -> Response:
     """Mark a ticket as spam: the ticket is deleted and its requester suspended."""
     deleted_tickets.mark_as_spam(call.world, ticket_id, call.user)
     return Json({})
-
-
-async def count(call: StaffCall) -> Response:
-    """Count all tickets."""
-    return answer_count(call.world, ticket_table.count_rows(call.world, ALIVE))
 
 
 async def recent(params: Annotated[Paged, Query()], call: StaffCall) -> Response:
@@ -191,7 +185,8 @@ add_operations(router, (
     Operation("desk.tickets.delete", "DELETE", "/api/v2/tickets/{ticket_id}", "Delete", None, delete, status=204),
     Operation("desk.tickets.mark_as_spam", "PUT", "/api/v2/tickets/{ticket_id}/mark_as_spam", "Mark As Spam",
               schemas.Empty, mark_as_spam),
-    Operation("desk.tickets.count", "GET", "/api/v2/tickets/count", "Count", schemas.Counted, count),
+    Operation("desk.tickets.count", "GET", "/api/v2/tickets/count", "Count", schemas.Counted,
+              serve.count(resource(ticket_table), ALIVE), "Count all tickets."),
     Operation("desk.tickets.recent", "GET", "/api/v2/tickets/recent", "Recent", schemas.TicketsOut, recent),
     Operation("desk.tickets.related", "GET", "/api/v2/tickets/{ticket_id}/related", "Related", schemas.RelatedShown,
               related),
