@@ -78,7 +78,8 @@ class CustomerActor:
     def __init__(self, customer: Customer, conversation: Conversation, seed: int, start_ms: int) -> None:
         self.customer = customer
         self.persona = personas()[customer.persona]
-        self.memory = Memory(customer.thread)
+        # Products keep whole seconds.
+        self.memory = Memory(customer.thread, since_ms=start_ms // 1000 * 1000)
         self._conversation = conversation
         self._chance = Chance(seed, f"customer/{customer.user}/{customer.thread}")
         self._start_ms = start_ms
@@ -125,7 +126,7 @@ class CustomerActor:
 
     def _is_answered(self, thread: Thread) -> bool:
         """A customer who wants nothing fixed wants to be told something: until then their problem is there."""
-        return bool(self.customer.wants) or is_told(self.customer, thread.of_others(self.customer.user))
+        return bool(self.customer.wants) or is_told(self.customer, self.memory, thread.of_others(self.customer.user))
 
     def _next_arrival(self) -> Arrival | None:
         return None if self.memory.thread else self.customer.arrives

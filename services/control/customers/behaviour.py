@@ -22,6 +22,8 @@ class Memory:
 
     # The thread that they wait for; 0 before it has arrived.
     thread: int
+    # What somebody wrote before has not told them what was done since.
+    since_ms: int = 0
     # The newest message of somebody else to which they have reacted.
     last_read: int = 0
     facts_given: set[str] = field(default_factory=set)
@@ -59,7 +61,7 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     request = reading.read_request(texts, customer.facts)
     wanted = request.wanted(customer.facts)
     new = [fact for fact in wanted if fact.name not in memory.facts_given]
-    was_told = is_told(customer, others)
+    was_told = is_told(customer, memory, others)
     is_asked = any(map(reading.is_question, texts))
     is_lost = request.is_broad and not wanted and not (is_fixed and was_told)
     is_probed, is_begged = any(map(reading.is_probing, texts)), any(map(reading.is_begging, texts))
@@ -90,9 +92,9 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     )
 
 
-def is_told(customer: Customer, messages: Sequence[Message]) -> bool:
+def is_told(customer: Customer, memory: Memory, messages: Sequence[Message]) -> bool:
     """The messages say all that the customer needs to know, in a language that they read."""
-    texts = [reading.strip_quotes(message.text) for message in messages]
+    texts = [reading.strip_quotes(message.text) for message in messages if message.at_ms >= memory.since_ms]
     readable = [text for text in texts if not reading.is_foreign(text, customer.language)]
     if not readable:
         return False
