@@ -14,7 +14,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?\Z")
 # Digits and the signs that people put between them, with an extension at the end; any other word makes it no number.
 _PHONE = re.compile(
     r"\(?(?P<international>\+|00)?(?P<number>[0-9 ().\-\u2010\u2011\u2013/]*[0-9])"
-    r"(?:[ ,;]*(?:ext(?:ension)?\.?|x|durchwahl|#) ?(?P<extension>[0-9]+))?\Z",
+    r"(?:[ ,;\-]*(?:ext(?:ension)?\.?|x|durchwahl|#) ?(?P<extension>[0-9]+))?\Z",
     re.IGNORECASE,
 )
 # What is dialled before a number inside its country.
@@ -54,7 +54,7 @@ def normalize(name: str, value: str, *, case_sensitive: bool = False) -> str:
 
 
 def is_phone_property(name: str) -> bool:
-    return name in _PHONES
+    return name in _PHONES or name.endswith(("_phone", "phone_number"))
 
 
 def parse_phone(text: str) -> Phone | None:
