@@ -33,6 +33,13 @@ KEEP_ALIVE_SECONDS = 300
 LEASE_SECONDS = 15.0
 # Control sends a POST once: a connection that it still uses must not be closed as idle, however late control is.
 _HARNESS_IDLE_SECONDS = 60
+# As much as common proxies take.
+_MOST_HEAD_BYTES = 64 * 1024
+_MOST_HEADERS = 200
+# Two hundred shorter ones are within the bound of bytes.
+_LONG_VALUE = 128
+_HEAD_TOO_LARGE = b"431 Request Header Fields Too Large"
+_LONGEST_SILENCE_SECONDS = 30.0
 _log = logging.getLogger("dayshift.serve")
 
 
@@ -40,12 +47,76 @@ class PortTaken(RuntimeError):
     """Another process listens on the port."""
 
 
+class HeadTooLarge(Exception):
+    """The request's headers are more, or longer, than anybody needs."""
+
+
 class CuttableProtocol(HttpToolsProtocol):
-    """Lets a fault plan end a connection without a byte of answer."""
+    """Bounds what a connection may hold, and lets a fault plan end it without a byte of answer.
+
+    Headers are refused with 431 beyond a size or number, and a request that stays unfinished in silence with 408.
+    """
+
+    _silence: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _is_in_head = False
+    _status = b"400 Bad Request"
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_in_head:
+            # One value that does not end is not yet a header.
+            self._head_bytes += len(data)
+            if self._head_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
+                self._refuse(_HEAD_TOO_LARGE)
+        if self._silence is not None:
+            self._await_more()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"dayshift.cut": {"now": self._cut}}
+        self._is_in_head, self._head_bytes = True, 0
+        self._await_more()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        size = sum(len(key) + len(text) for key, text in self.headers) if len(value) > _LONG_VALUE else 0
+        if len(self.headers) > _MOST_HEADERS or size > _MOST_HEAD_BYTES:
+            self._status = _HEAD_TOO_LARGE
+            raise HeadTooLarge
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the status says it
+        self._refuse(self._status)
+
+    def _refuse(self, status: bytes) -> None:
+        self._stop_waiting()
+        self.transport.write(b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
+        self.transport.close()
+
+    def _await_more(self) -> None:
+        self._stop_waiting()
+        self._silence = self.loop.call_later(_LONGEST_SILENCE_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self._refuse(b"408 Request Timeout")
 
     def _cut(self) -> None:
         # A finished cycle, as far as uvicorn cares: it must not write a 500 of its own into the closing socket.
