@@ -226,6 +226,7 @@ class Episodes:
                 "leased": episode.leased,
                 "planted": orjson.Fragment(planted.rows),
                 "counters": planted.counters,
+                "ids_key": planted.ids_key,
                 "concurrent_edits": [] if instance is None else _planned_edits(instance, product),
             },
         )

@@ -37,6 +37,8 @@ class PlantedRows:
 
     rows: bytes
     counters: Mapping[str, int]
+    # Decides the ids of rows that the episode adds, as it decided those of `rows`.
+    ids_key: str
     clock_ms: int
     template: str
 
@@ -216,12 +218,15 @@ def _planted_in(worlds: Mapping[str, World], request: OpenRequest) -> tuple[dict
     rows = {product: _rows_of(world) for product, world in worlds.items()}
     counters = {product: world.ids.since_template() for product, world in worlds.items()}
     initial_state = {
-        product: [world.fingerprint, rows[product], counters[product]] for product, world in worlds.items()
+        product: [world.fingerprint, rows[product], counters[product], world.ids.key]
+        for product, world in worlds.items()
     }
     content = [request.task, request.seed, request.split, request.faults, initial_state]
     fingerprint = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     planted = {
-        product: PlantedRows(orjson.dumps(rows[product]), counters[product], world.clock.now_ms(), world.fingerprint)
+        product: PlantedRows(
+            orjson.dumps(rows[product]), counters[product], world.ids.key, world.clock.now_ms(), world.fingerprint
+        )
         for product, world in worlds.items()
     }
     return planted, fingerprint

@@ -226,7 +226,16 @@ BY_NAME: dict[str, ObjectType] = {
     )
 }
 ACTIVITIES = ("notes", "tasks", "calls", "meetings", "emails", "communications")
+# Types whose records are numbered by themselves; all activities share one numbering, all other types another.
+_NUMBERED = ("companies", "contacts", "deals", "leads")
 _SEARCHED: dict[str, tuple[str, ...]] = {object_type.name: object_type.searched_properties for object_type in STANDARD}
+
+
+def id_counter(object_type: str) -> str:
+    """Returns the counter from which new records of this type take their ids."""
+    if object_type in ACTIVITIES:
+        return "activities"
+    return object_type if object_type in _NUMBERED else "object"
 
 
 def searchable_properties(object_type: ObjectTypeName, present: Iterable[str]) -> Iterable[str]:

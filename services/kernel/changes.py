@@ -14,6 +14,8 @@ from services.kernel.statements import AnyKey, Row, Statement
 AGENT, AGENTS_JOB = "agent", "agent's job"
 COLLEAGUE, CUSTOMER, TIME, SYSTEM = "colleague", "customer", "time", "system"
 AGENTS = frozenset({AGENT, AGENTS_JOB})
+# The event of a row that a task's setup writes.
+PLANTED = "planted"
 
 # Tables of our own in every world file: `changes` and `world_meta`.
 kernel_tables = sa.MetaData()

@@ -40,6 +40,8 @@ class OpenMessage(Strict):
     leased: bool = True
     planted: list[PlantedRow] = []
     counters: dict[str, int] = {}
+    # Decides the ids of new rows; without it, `seed` does.
+    ids_key: str | None = Field(default=None, min_length=1, max_length=100, repr=False)
     concurrent_edits: list[PlannedEdit] = []
 
 

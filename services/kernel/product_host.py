@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 
 from services.kernel import checks
 from services.kernel.actor_requests import ActorRequest, ActorRequests
-from services.kernel.changes import AGENT, AGENTS, SYSTEM, TIME, Change, net
+from services.kernel.changes import AGENT, AGENTS, PLANTED, SYSTEM, TIME, Change, net
 from services.kernel.concurrent_edits import ConcurrentEdit
 from services.kernel.episodes import Episode, Episodes, Opening, Step
 from services.kernel.harness_messages import (
@@ -80,12 +80,14 @@ class ProductHost:
     def _plant(self, episode: Episode, message: OpenMessage) -> None:
         world = episode.world
         world.actor = SYSTEM
+        if message.ids_key is not None:
+            world.seed_ids(message.ids_key)
         for planted in message.planted:
             table = self.product.table(planted.table)
             if planted.row is None:
-                world.remove(table, planted.key, "planted")
+                world.remove(table, planted.key, PLANTED)
             else:
-                world.save(table, planted.row, "planted")
+                world.save(table, planted.row, PLANTED)
         for counter, used in message.counters.items():
             world.ids.reserve(counter, used)
         episode.planted = world.revision

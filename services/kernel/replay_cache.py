@@ -20,7 +20,7 @@ from services.kernel.ids import Ids
 from services.kernel.world import World
 
 # For a counter and a number: the texts that a product makes of it beside the number itself (`cus_…`), always as many.
-Spelling = Callable[[str, int], tuple[str, ...]]
+Spelling = Callable[[Ids, str, int], tuple[str, ...]]
 
 # Far beyond every real id, and within what JSON holds exactly: such a number in a text can be nothing else.
 _PROBE_OFFSETS = (3_141_592_653_000_000, 5_772_156_649_000_000)
@@ -34,7 +34,7 @@ _TABLES = re.compile(r"\b(?:FROM|JOIN)\s+(\w+(?:\s*,[^()]*)?)")
 _ENTRIES_KEPT = 512
 
 
-def _no_texts(_counter: str, _number: int) -> tuple[str, ...]:
+def _no_texts(_ids: Ids, _counter: str, _number: int) -> tuple[str, ...]:
     return ()
 
 
@@ -44,11 +44,11 @@ class ProbeIds(Ids):
     __slots__ = ("issued",)
 
     def __init__(self, ids: Ids, offset: int) -> None:
-        super().__init__({counter: last + offset for counter, last in ids.snapshot().items()})
+        super().__init__({counter: last + offset for counter, last in ids.counters().items()}, ids.key)
         self.issued: list[tuple[str, int]] = []
 
     def next(self, kind: str) -> int:
-        if kind not in self._last:
+        if kind not in self._first:
             raise NotCacheable(f"the counter {kind} does not exist yet")
         number = super().next(kind)
         self.issued.append((kind, number))
@@ -63,7 +63,11 @@ class DryRun:
     """One run of the work whose writes were undone: its statements, and the ids that it took."""
 
     statements: list[ExecutedStatement]
-    issued: list[tuple[str, int]]
+    ids: ProbeIds
+
+    @property
+    def issued(self) -> list[tuple[str, int]]:
+        return self.ids.issued
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,10 @@ class Placeholder:
 class Placeholders:
     """Finds the ids of one dry run in the values that it read and wrote."""
 
-    def __init__(self, issued: Sequence[tuple[str, int]], spelling: Spelling) -> None:
+    def __init__(self, run: DryRun, spelling: Spelling) -> None:
+        issued = run.issued
         self._numbers = {number: index for index, (_, number) in enumerate(issued)}
-        self._texts = {text: index for index, text in enumerate(spell_ids(issued, spelling))}
+        self._texts = {text: index for index, text in enumerate(spell_ids(run.ids, issued, spelling))}
         longest_first = sorted(self._texts, key=lambda text: (-len(text), text))
         self._any_id = re.compile(f"({'|'.join(map(re.escape, longest_first))})") if issued else None
 
@@ -152,7 +157,7 @@ class RecordedWork:
         """Returns whether it fitted; where it did not, nothing of it stays."""
         before = world.ids.snapshot()
         issued = [(counter, world.ids.next(counter)) for counter in self.counters]
-        numbers, texts = [number for _, number in issued], spell_ids(issued, spelling)
+        numbers, texts = [number for _, number in issued], spell_ids(world.ids, issued, spelling)
         statements = self.necessary if world.is_untouched(self.depends_on) else self.statements
         if world.replay(statement.fill(numbers, texts) for statement in statements):
             return True
@@ -202,11 +207,11 @@ def record(world: World, work: Callable[[], object], spelling: Spelling) -> Reco
         first, second = (_run_dry(world, work, offset) for offset in _PROBE_OFFSETS)
     except Exception:  # noqa: BLE001 - a dry run only: what is wrong with the work shows when it is really done
         return None
-    placeholders = Placeholders(first.issued, spelling)
+    placeholders = Placeholders(first, spelling)
     with_placeholders = [
         (sql, placeholders.insert(parameters), placeholders.insert(rows)) for sql, parameters, rows in first.statements
     ]
-    numbers, texts = [number for _, number in second.issued], spell_ids(second.issued, spelling)
+    numbers, texts = [number for _, number in second.issued], spell_ids(second.ids, second.issued, spelling)
     filled = [
         (sql, _fill(parameters, numbers, texts), _fill(rows, numbers, texts))
         for sql, parameters, rows in with_placeholders
@@ -217,9 +222,9 @@ def record(world: World, work: Callable[[], object], spelling: Spelling) -> Reco
     return RecordedWork.of(tuple(counters), list(_recorded_statements(world, with_placeholders)))
 
 
-def spell_ids(issued: Sequence[tuple[str, int]], spelling: Spelling) -> list[str]:
+def spell_ids(ids: Ids, issued: Sequence[tuple[str, int]], spelling: Spelling) -> list[str]:
     """Each id as texts show it: the number itself, and whatever the product makes of it."""
-    return [text for counter, number in issued for text in (str(number), *spelling(counter, number))]
+    return [text for counter, number in issued for text in (str(number), *spelling(ids, counter, number))]
 
 
 def _run_dry(world: World, work: Callable[[], object], offset: int) -> DryRun:
@@ -234,7 +239,7 @@ def _run_dry(world: World, work: Callable[[], object], offset: int) -> DryRun:
         finally:
             world.ids, world.attachments = ids, attachments
         _require_cacheable(fork, has_moved=world.clock.now_ms() != now)
-    return DryRun(fork.statements, probe_ids.issued)
+    return DryRun(fork.statements, probe_ids)
 
 
 def _require_cacheable(fork: RecordingFork, *, has_moved: bool) -> None:

@@ -52,7 +52,7 @@ class World:
         # Tables, and rows as (table, key), that were ever written to, also where the write was undone.
         self._touched: set[object] = set()
         self.clock = Clock(about.now_ms)
-        self.ids = Ids(about.counters)
+        self.ids = Ids(about.counters, str(seed))
         self.revision = 0
         self.actor = SYSTEM
         # In requests, not seconds; set by a fault plan, honoured by searches through `searched()`.
@@ -68,9 +68,18 @@ class World:
         return self._fork.template.fingerprint
 
     @property
+    def product(self) -> str:
+        """The name of the product whose state this is."""
+        return self._fork.template.about.product
+
+    @property
     def start_ms(self) -> int:
         """When time begins in every fork of the template."""
         return self._fork.template.about.now_ms
+
+    def seed_ids(self, key: str) -> None:
+        """Makes all ids of new rows depend on `key`; only before the first of them is taken."""
+        self.ids = Ids(self._fork.template.about.counters, key)
 
     @property
     def request(self) -> int:

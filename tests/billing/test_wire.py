@@ -220,10 +220,10 @@ def test_answers_do_not_say_what_they_are(v1, account) -> None:
     ]
 
 
-def test_the_same_calls_get_the_same_bytes_in_every_world(running) -> None:
+def test_the_same_calls_get_the_same_bytes_in_every_episode_of_a_seed(running) -> None:
     said = []
-    for seed in (1, 2):
-        account = running.open(seed=seed)
+    for _ in range(2):
+        account = running.open(seed=1)
         made = account.http.post("/v1/customers", data={"name": "Twice", "metadata[a]": "b"})
         charge = account.http.get("/v1/charges?limit=1").json()["data"][0]["id"]
         refund = account.http.post(

@@ -185,4 +185,4 @@ def test_the_measured_size_follows_the_rows() -> None:
 
 
 def _setup(rows: bytes = b"[]") -> TaskSetup:
-    return TaskSetup(None, {"crm": PlantedRows(rows, {}, 0, "abc")}, "fingerprint")
+    return TaskSetup(None, {"crm": PlantedRows(rows, {}, "key", 0, "abc")}, "fingerprint")

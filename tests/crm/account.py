@@ -25,13 +25,22 @@ _COMPANIES = (
 )
 CONTACTS, COMPANIES, DEALS, TICKETS, NOTES = 1001, 2001, 3001, 4001, 5001
 PEOPLE = 30
+COUNTERS = {
+    "companies": 10_000,
+    "contacts": 11_000,
+    "deals": 12_000,
+    "leads": 13_000,
+    "activities": 14_000,
+    "object": 9_000,
+    "list": 40,
+}
 OWNER, OTHER_OWNER, FORMER_OWNER = 601, 602, 603
 STAGES = ("appointmentscheduled", "qualifiedtobuy", "presentationscheduled", "closedwon", "closedlost")
 
 
 def build_account(folder: Path, name: str = "standard") -> Path:
     path = folder / f"crm-{name}.sqlite"
-    about = WorldMeta(product="crm", profile=name, seed=1, now_ms=NOW_MS, counters={"object": 9000, "list": 40})
+    about = WorldMeta(product="crm", profile=name, seed=1, now_ms=NOW_MS, counters=COUNTERS)
     build(path, product.schema, about, rows())
     return path
 

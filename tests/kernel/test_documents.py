@@ -71,9 +71,10 @@ def world(tmp_path: Path) -> Iterator[World]:
     template = Template(path, schema)
     forks = Forks(template)
     world = World(forks.take(), seed=1)
-    for name, grams in (("Salt", 5), ("Rice", 9), ("Tea", 5), ("Oats", 7), ("Air", 0)):
+    filled = (("Salt", 5), ("Rice", 9), ("Tea", 5), ("Oats", 7), ("Air", 0))
+    for number, (name, grams) in enumerate(filled, 1):
         body: Jar = {"name": name, "lid": {"closed": name != "Tea"}, "grams": grams}
-        store.add(world, jars, body)
+        store.add(world, jars, body, JarId(number))
     yield world
     forks.close()
     template.close()

@@ -57,8 +57,8 @@ def open_intent(
     body = new_payment_intent(created=now(world), amount=amount, currency=currency, customer=customer)
     body |= {"description": description, "_invoice": invoice}
     number = records.next_number(world, payment_intents)
-    body["id"] = PaymentIntentId(records.new_id("pi", number))
-    body["client_secret"] = f"{body['id']}_secret_{records.new_id('', number)[1:]}"
+    body["id"] = PaymentIntentId(records.new_id(world.ids, "pi", number))
+    body["client_secret"] = records.client_secret(body["id"])
     return records.add(world, payment_intents, body, "payment_intent.created")
 
 

@@ -81,7 +81,7 @@ def create_code(world: World, params: Params) -> PromotionCodeBody:
     coupon = records.refer(world, coupons, params["promotion"]["coupon"], "promotion[coupon]")
     if not is_valid(coupon, now(world)):
         raise InvalidRequest(f"Coupon expired: {coupon['id']}", "promotion[coupon]", "coupon_expired")
-    code = params.get("code") or records.new_id("", world.ids.next("code"))[1:9].upper()
+    code = params.get("code") or records.new_token(world.ids, "code", world.ids.next("code"))[:8].upper()
     if any(promotion["active"] for promotion in records.find_by(world, promotion_codes, code=code)):
         raise InvalidRequest(f"An active promotion code with `code: {code}` already exists.", "code")
     if customer := params.get("customer"):
@@ -188,7 +188,7 @@ def _usable_code(
 
 def _free_id(world: World, wanted: CouponId | None) -> CouponId:
     if wanted is None:
-        return CouponId(records.new_id("", world.ids.next("coupon"))[1:9])
+        return CouponId(records.new_token(world.ids, "coupon", world.ids.next("coupon"))[:8])
     if records.get(world, coupons, wanted) is not None:
         raise InvalidRequest("Coupon already exists.", "id", "resource_already_exists")
     return wanted

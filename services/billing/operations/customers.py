@@ -34,9 +34,9 @@ _MOST_TAX_IDS = 5
 
 def create(world: World, params: Params) -> CustomerBody:
     number = records.next_number(world, customers)
-    prefix = records.new_id("", number)[1:9].upper()
+    prefix = records.new_token(world.ids, "prefix", number)[:8].upper()
     body = new_customer(created=now(world), prefix=prefix)
-    body["id"] = CustomerId(records.new_id("cus", number))
+    body["id"] = CustomerId(records.new_id(world.ids, "cus", number))
     body |= _changes(world, body, params)
     body = records.add(world, customers, body, "customer.created")
     for tax_id in params.get("tax_id_data") or []:

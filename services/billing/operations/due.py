@@ -22,6 +22,7 @@ from services.billing.tables import disputes as dispute_rows
 from services.billing.tables import refunds as refund_rows
 from services.billing.tables import schedules as schedule_rows
 from services.billing.tables import subscriptions as subscription_rows
+from services.kernel.ids import Ids
 from services.kernel.replay_cache import ReplayCache
 from services.kernel.statements import Statement
 from services.kernel.world import World
@@ -70,13 +71,16 @@ def _fall_due(world: World, table: AnyBillingTable, key: str, handle: Handler) -
     handle(world, records.must_exist(world, table, key))
 
 
-def _spellings(kind: str, number: int) -> tuple[str, ...]:
+def _spellings(ids: Ids, kind: str, number: int) -> tuple[str, ...]:
     """Returns what follows the prefix of an id: receipts and pages are named by that alone."""
     table = tables.tables.get(kind)
     if table is None or "prefix" not in table.info:
         return ()
-    prefixes = (table.info["prefix"], "") if table is payment_intents else (table.info["prefix"],)
-    return tuple(records.new_id(prefix, number)[len(prefix) + 1 :] for prefix in prefixes)
+    prefix = table.info["prefix"]
+    token = records.new_token(ids, prefix, number)
+    if table is not payment_intents:
+        return (token,)
+    return token, records.client_secret(f"{prefix}_{token}").rpartition("_")[2]
 
 
 _ROTE = ReplayCache(_spellings)

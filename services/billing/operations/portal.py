@@ -29,7 +29,7 @@ def create_session(world: World, params: Params) -> PortalSessionBody:
         "locale": params.get("locale"),
         "on_behalf_of": None,
         "return_url": params.get("return_url"),
-        "url": f"https://billing.stripe.com/p/session/live_{records.new_id('', number)[1:]}",
+        "url": f"https://billing.stripe.com/p/session/live_{records.new_token(world.ids, 'portal', number)}",
     }
     return records.add(world, portal_sessions, body, "billing_portal.session.created")
 

@@ -18,9 +18,11 @@ from services.billing.objects.payments import EventBody, EventData
 from services.billing.rows import BillingRow, BillingTable, BodyT, IdT
 from services.kernel import documents
 from services.kernel.documents import EVERYTHING, DocumentStore, Order, Where
+from services.kernel.ids import Ids
 from services.kernel.world import World
 
 API_VERSION = "2026-10-28.endive"
+EVENTS_KEPT_MS = 30 * 86_400_000
 OLDEST_FIRST = Order(("created", "seq"))
 NEWEST_FIRST = OLDEST_FIRST.reverse()
 
@@ -55,9 +57,28 @@ def now(world: World) -> int:
 # --- ids ------------------------------------------------------------------------------------------------------------
 
 
-def new_id(prefix: str, number: int) -> str:
-    """Shaped as the vendor's ids, drawn from a counter: a replay meets the same object twice."""
-    digest = hashlib.sha256(f"{prefix}\x1f{number}".encode()).digest()
+def template_id(prefix: str, number: int) -> str:
+    """The id of an object that every episode of a world has."""
+    return _shape_id(prefix, hashlib.sha256(f"{prefix}\x1f{number}".encode()).digest())
+
+
+def new_id(ids: Ids, prefix: str, number: int) -> str:
+    """The id of an object that this episode adds: made from its seed and a counter."""
+    return _shape_id(prefix, ids.digest(prefix, number))
+
+
+def new_token(ids: Ids, kind: str, number: int) -> str:
+    """What follows the prefix of an id; also codes, and the last part of links."""
+    return new_id(ids, kind, number)[len(kind) + 1 :]
+
+
+def client_secret(intent: str) -> str:
+    """A payment intent's secret, which depends on its id alone."""
+    return f"{intent}_secret_{_shape_id('', hashlib.sha256(f'secret of {intent}'.encode()).digest())[1:]}"
+
+
+def _shape_id(prefix: str, digest: bytes) -> str:
+    """Shaped as the vendor's ids."""
     return f"{prefix}_{base64.b64encode(digest[:12], b'Qx').decode()}"
 
 
@@ -66,9 +87,16 @@ def counter_name(table: sa.Table) -> str:
     return str(table.name)
 
 
+def upcoming_id(world: World, table: BillingTable[IdT, Any], after: int = 0) -> IdT:
+    """Returns the id that the next object of this kind will get, or one `after` it."""
+    untyped: Any = new_id(world.ids, table.info["prefix"], next_number(world, table) + after)
+    typed: IdT = untyped
+    return typed
+
+
 def next_number(world: World, table: sa.Table) -> int:
     """Returns the number that the next object of this kind will get."""
-    return world.ids.snapshot().get(counter_name(table), 0) + 1
+    return world.ids.peek(counter_name(table))
 
 
 # --- one object -----------------------------------------------------------------------------------------------------
@@ -97,7 +125,7 @@ def must_exist(world: World, table: BillingTable[IdT, BodyT], key: IdT) -> BodyT
 def add(world: World, table: BillingTable[IdT, BodyT], body: BodyT, event: str | None = None) -> BodyT:
     """Adds an object and gives it an id, unless it has its own."""
     number = world.ids.next(counter_name(table))
-    key = body.get("id") or new_id(table.info["prefix"], number)
+    key = body.get("id") or new_id(world.ids, table.info["prefix"], number)
     added = _store.add(world, table, {**body, "id": key}, key, event or "added", seq=number)["body"]
     if event is not None:
         record_event(world, event, added)
@@ -134,7 +162,9 @@ def remove(
 
 
 def record_event(world: World, event: str, body: Mapping[str, Any], previous: Mapping[str, Any] | None = None) -> None:
-    """Writes the event row that the vendor would send to webhooks."""
+    """Writes the event row that the vendor would send to webhooks; those of a month ago are not kept."""
+    if world.clock.now_ms() <= world.start_ms - EVENTS_KEPT_MS:
+        return
     data: EventData = {"object": without_private(body)}
     if previous:
         data["previous_attributes"] = without_private(previous)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from services.crm.object_types import ObjectType
 from services.crm.rows import Body, RecordRow
 from services.crm.tables import objects
-from services.kernel.changes import AGENT, AGENTS_JOB, SYSTEM, TIME, Change
+from services.kernel.changes import AGENT, AGENTS_JOB, PLANTED, SYSTEM, TIME, Change
 from services.kernel.clock import iso
 from services.kernel.statements import Row
 from services.kernel.world import World
@@ -20,7 +20,8 @@ _SOURCES: dict[str, Body] = {
 
 def read_history(world: World, object_type: ObjectType, row: RecordRow, names: Sequence[str]) -> dict[str, list[Body]]:
     """Returns the versions of each property, the newest first, as the vendor lists them."""
-    changes = world.history(objects, row["id"])
+    # What was planted is how the record came to be, as for a record of the template.
+    changes = [change for change in world.history(objects, row["id"]) if change.event != PLANTED]
     system_values = {
         object_type.created_property: _version(iso(row["created_at"]), row["created_at"], SYSTEM),
         object_type.modified_property: _version(iso(row["updated_at"]), row["updated_at"], SYSTEM),

@@ -8,7 +8,7 @@ import orjson
 import sqlalchemy as sa
 
 from services.crm.errors import AlreadyExists, InvalidRequest, MissingProperties, RecordNotFound
-from services.crm.object_types import ObjectType
+from services.crm.object_types import ObjectType, id_counter
 from services.crm.operations import associations, definitions, object_types, values
 from services.crm.operations.associations import Spec
 from services.crm.operations.definitions import Definition
@@ -79,7 +79,7 @@ def create(
     targets = [_require_target(world, object_type, new) for new in new_associations]
     now = world.clock.now_ms()
     row: RecordRow = {
-        "id": RecordId(world.ids.next("object")),
+        "id": RecordId(world.ids.next(id_counter(object_type.name))),
         "kind": object_type.name,
         "created_at": now,
         "updated_at": now,

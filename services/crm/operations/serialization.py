@@ -47,7 +47,8 @@ def serialize(
     if fields.history:
         for row, body in zip(rows, bodies, strict=True):
             body["propertiesWithHistory"] = history.read_history(world, object_type, row, fields.history)
-            body["properties"] |= {name: row["properties"].get(name) for name in body["propertiesWithHistory"]}
+            for name, versions in body["propertiesWithHistory"].items():
+                body["properties"].setdefault(name, versions[0]["value"])
     if fields.associations:
         _add_associations(world, rows, bodies, fields.associations)
     return bodies

@@ -1,7 +1,6 @@
 """Uploads: files that wait under a token until a comment takes them along."""
 
 import base64
-import hashlib
 
 from services.desk.errors import RecordInvalid, RecordNotFound
 from services.desk.rows import AttachmentId, UploadToken
@@ -33,7 +32,7 @@ def add_upload(
         upload = uploads.need(world, token)
         files = [*upload["body"]["attachment_ids"], attachment["id"]]
         return uploads.change(world, upload, {**upload["body"], "attachment_ids": files}), attachment
-    token = UploadToken(hashlib.sha256(f"upload\x1f{attachment['id']}".encode()).hexdigest()[:26])
+    token = UploadToken(world.ids.digest("upload", attachment["id"]).hex()[:26])
     return uploads.add(world, {"attachment_ids": [attachment["id"]], "used": False}, token), attachment
 
 

@@ -1,6 +1,5 @@
 """Jobs: accepted at once, done on the desk's own clock, entry by entry."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +27,7 @@ Result = dict[str, Any]
 def start_job(world: World, kind: JobKind, entries: list[JobEntry], author: UserRow) -> JobStatusRow:
     """Queues a job; each entry succeeds or fails by itself."""
     number = world.ids.next("job_statuses")
-    key = JobId(hashlib.sha256(f"job\x1f{number}".encode()).hexdigest()[:32])
+    key = JobId(world.ids.digest("job", number).hex()[:32])
     body: JobStatusBody = {
         "job_type": _KINDS[kind][0],
         "total": len(entries),

@@ -65,6 +65,12 @@ _NO_METRICS: TicketMetrics = {
 }
 
 
+# Every ticket belongs to a brand, has a form, and has all custom fields, be they empty.
+_DEFAULTS = """SELECT (SELECT min(id) FROM brands WHERE body ->> '$.default'),
+    (SELECT min(id) FROM ticket_forms WHERE body ->> '$.default')"""
+_CUSTOM_FIELDS = "SELECT id FROM ticket_fields WHERE body ->> '$.removable' AND body ->> '$.active' ORDER BY id"
+
+
 def blank_ticket(requester_id: UserId) -> TicketBody:
     """Returns a ticket with every field; whoever writes it sets its metrics."""
     return {
@@ -136,6 +142,8 @@ def create_ticket(world: World, payload: Payload, author: UserRow, via: Via = AP
     if source is not None and "requester_id" not in payload and "requester" not in payload:
         requester = users.must_exist(world, source["body"]["requester_id"])
     body = blank_ticket(requester["id"])
+    body["brand_id"], body["ticket_form_id"] = world.rows(_DEFAULTS)[0]
+    body["custom_fields"] = {str(key): None for (key,) in world.rows(_CUSTOM_FIELDS)}
     if source is not None:
         _follow_up(body, source)
     body["via"] = _via_followup(via, source)

@@ -1,13 +1,12 @@
 """Sandboxes as the workspace API names them: any number of names for the one workspace."""
 
-import hashlib
-
 import sqlalchemy as sa
 
 from services.ide.errors import NotFound
 from services.ide.rows import SandboxId, SandboxRow, SandboxState
 from services.ide.tables import sandboxes
 from services.ide.workspace.workspace import workspace_of
+from services.kernel.ids import Ids
 from services.kernel.statements import Statement
 from services.kernel.world import World
 
@@ -22,7 +21,7 @@ _BY_NAME = Statement(sa.select(sandboxes).where(sandboxes.c.name == sa.bindparam
 
 
 def create(world: World, name: str | None, env: dict[str, str], labels: dict[str, str]) -> SandboxRow:
-    key = SandboxId(make_uuid("sandbox", world.ids.next("sandbox")))
+    key = SandboxId(make_uuid(world.ids, "sandbox"))
     row: SandboxRow = {
         "id": key,
         "name": name or key,
@@ -76,7 +75,7 @@ def remove(world: World, row: SandboxRow) -> SandboxRow:
     return {**row, "state": "destroyed"}
 
 
-def make_uuid(kind: str, number: int) -> str:
-    """Shaped as a UUID, made from a counter: a replay gets the same one."""
-    digest = hashlib.sha256(f"{kind}\x1f{number}".encode()).hexdigest()
+def make_uuid(ids: Ids, kind: str) -> str:
+    """Shaped as a UUID, made from the episode's seed and a counter: a replay gets the same one."""
+    digest = ids.digest(kind, ids.next(kind)).hex()
     return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-a{digest[17:20]}-{digest[20:32]}"

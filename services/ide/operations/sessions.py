@@ -69,7 +69,7 @@ async def list_commands(world: World, name: str) -> list[SessionCommand]:
 
 async def start(world: World, name: str, line: str) -> str:
     """Start a command that runs on by itself; returns its id. Its logs can be read while it runs."""
-    key = make_uuid("command", world.ids.next("command"))
+    key = make_uuid(world.ids, "command")
     await _request(world, name, "session_run", key=key, command=line, detached=True, reads=True)
     workspace_of(world).commands.append(Command(line, None))
     return key
@@ -85,7 +85,7 @@ async def run(
     reads: bool = False,
 ) -> SessionCommand:
     """Waits for the command's end, or for output that was expected; past its time the command is interrupted."""
-    key = make_uuid("command", world.ids.next("command"))
+    key = make_uuid(world.ids, "command")
     arguments = {"session": name, "key": key, "command": line, "expect": expect or [], "reads": reads}
     command = await _wait(world, name, "session_run", b"", seconds, key, arguments)
     workspace_of(world).commands.append(Command(line, command.exit_code))
