@@ -29,10 +29,11 @@ def fit_answer(text: str, max_chars: int, operation: Operation | None = None) ->
     # The note is written after the cut is known; its longest form is reserved.
     omissions: list[str] = []
     room = max(max_chars - len(_note(["item 000000 of 000000"] * 3, len(text), hint)), _SMALLEST_SHARE)
-    shortened = json.dumps(_fit(value, room, "", omissions), ensure_ascii=False, separators=(",", ":"))
+    fitted = _fit(value, room, "", omissions)
+    shortened = json.dumps(fitted, ensure_ascii=False, separators=(",", ":"))
     note = _note(omissions[:3], len(text), hint)
-    # The note of a deep cut may be longer than what was reserved for it.
-    return shortened + note if len(shortened) + len(note) <= max_chars else _cut_text(text, max_chars, hint)
+    # Where so little fits that no field is left, or the note takes more than was reserved for it, text is cut.
+    return shortened + note if fitted and len(shortened) + len(note) <= max_chars else _cut_text(text, max_chars, hint)
 
 
 def _note(omissions: Sequence[str], length: int, hint: str) -> str:

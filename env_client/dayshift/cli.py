@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from dayshift.connection import Address, Connection
@@ -28,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def tasks(args: argparse.Namespace) -> int:
     with _connect(args) as connection:
         families = connection.run(connection.address.control.families()).families
+        operations = connection.run(discover_operations(connection.address.control, args.world, ()))
+    surface = cache(lambda products: operations.of_products(products).surface(args.surface).tokens)
     rows = [
         (
             family.id,
@@ -35,12 +38,13 @@ def tasks(args: argparse.Namespace) -> int:
             ", ".join(family.split),
             "/".join(str(family.instances[split]) for split in family.split),
             str(family.budget.steps),
+            str(surface(tuple(family.products))),
             family.title,
         )
         for family in families
         if args.product in (None, *family.products) and args.split in (None, *family.split)
     ]
-    print(render_columns(("task", "products", "splits", "instances", "steps", "title"), rows))
+    print(render_columns(("task", "products", "splits", "instances", "steps", "tokens", "title"), rows))
     return 0
 
 
@@ -156,6 +160,8 @@ def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     tasks_parser = commands.add_parser("tasks", help="list the task families")
     tasks_parser.add_argument("--product")
     tasks_parser.add_argument("--split", choices=("train", "validation", "test"))
+    tasks_parser.add_argument("--surface", default="core", help="the tools whose tokens are counted (default core)")
+    tasks_parser.add_argument("--world", default="standard")
     tasks_parser.set_defaults(command=tasks)
 
 

@@ -53,6 +53,17 @@ def make_lean(schema: JsonSchema) -> dict[str, Any]:
     return {**lean, "$defs": named} if named else lean
 
 
+def describe_fields(schema: JsonSchema, texts: Mapping[str, str]) -> JsonSchema:
+    """Returns the schema with these descriptions of its fields; a field that has one keeps it."""
+    if not texts:
+        return schema
+    fields = {
+        name: {"description": texts[name], **field} if name in texts else field
+        for name, field in schema.get("properties", {}).items()
+    }
+    return {**schema, "properties": fields}
+
+
 def leave_out(schema: JsonSchema, paths: Collection[str]) -> JsonSchema:
     """Returns the schema without the optional fields at these paths (`page`, `ticket.comment.html_body`)."""
     return {**_leave_out(schema, frozenset(paths), "", schema.get("$defs", {})), "$defs": schema.get("$defs", {})}

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from dayshift.calls import Call, parse_arguments
 from dayshift.errors import BadArguments
-from dayshift.lean_schema import make_lean
 from dayshift.operations import Argument, ArgumentLocation, Catalogue, Operation, harness_operation
 
 FIND = "find_operations"
@@ -132,7 +131,7 @@ def find(words: str, operations: Catalogue) -> str:
 
 
 def describe(operation: Operation) -> str:
-    schema = json.dumps(make_lean(operation.schema), ensure_ascii=False)
+    schema = json.dumps(operation.lean_schema, ensure_ascii=False)
     return f"{operation.name}: {operation.description}\nParameters: {schema}"
 
 

@@ -73,6 +73,7 @@ def _read_operation(
         body=body,
         schema=_build_schema(arguments, components),
         is_core="x-core" in definition,
+        parameter_texts=definition.get("x-parameter-texts", {}),
         rare_parameters=frozenset(definition.get("x-core", {}).get("without", ())),
     )
 

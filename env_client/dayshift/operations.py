@@ -4,14 +4,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dayshift.calls import REPORT, SUBMIT, WAIT, Call
 from dayshift.errors import UnknownOperation
-from dayshift.lean_schema import JsonSchema, leave_out, make_lean
+from dayshift.lean_schema import JsonSchema, describe_fields, leave_out, make_lean
 
 if TYPE_CHECKING:
     from dayshift.tool_surface import Surface
@@ -87,6 +87,8 @@ class Operation:
     is_core: bool = False
     # Parameters beside those of daily use, by name or by their path in the body (`ticket.brand_id`).
     rare_parameters: frozenset[str] = frozenset()
+    # Descriptions of parameters whose schemas have none.
+    parameter_texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def belongs_to_harness(self) -> bool:
@@ -110,7 +112,7 @@ class Operation:
     @cached_property
     def lean_schema(self) -> dict[str, Any]:
         """The schema as a model is given it."""
-        return make_lean(self.schema)
+        return make_lean(describe_fields(self.schema, self.parameter_texts))
 
     @cached_property
     def tool_name(self) -> str:

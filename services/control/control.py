@@ -8,6 +8,7 @@ from typing import Literal
 
 from dayshift import wire
 
+from fixtures.tasks.known_solutions import known_solutions
 from fixtures.tasks.registry import families
 from services.control.episodes import Episodes
 from services.control.harness_client import HarnessClient
@@ -57,6 +58,7 @@ class Control:
                 title=task.title,
                 instances={name: task.count_instances(name) for name in task.splits},
                 budget=wire.Budget(steps=task.budget.steps, hours=task.budget.hours),
+                operations=known_solutions().get(task.id, []),
             )
             for task in families().values()
             if (product is None or product in task.products)

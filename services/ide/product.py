@@ -49,6 +49,7 @@ _CORE_OPERATIONS = (
     "ide.pulls.merge",
     "ide.pulls.review",
     "ide.repos.list",
+    "ide.runtime.execute",
     "ide.runtime.read_file",
     "ide.runtime.write_file",
     "ide.sandboxes.create",

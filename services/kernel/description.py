@@ -13,6 +13,8 @@ _NESTED = {"style": "deepObject", "explode": True}
 
 # The extension that marks an operation which people of the job use every day.
 _CORE = "x-core"
+# The extension that holds texts for parameters which have none of their own.
+_TEXTS = "x-parameter-texts"
 
 
 class NotDescribed(ValueError):
@@ -59,22 +61,22 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Mapping[str, str]) -> None:
-    """Describes parameters and fields of the body that the code leaves without a description."""
+    """Lists texts for parameters and fields of the body that the code leaves without a description.
+
+    They stand beside the schemas and not in them, because the hash of an action space covers the schemas.
+    """
     name = operation.get("operationId", "")
-    for parameter in operation.get("parameters", ()):
-        _add_text(parameter, parameter.get("schema", {}), f"{name}:{parameter['name']}", parameter["name"], texts)
+    undescribed = [
+        parameter["name"]
+        for parameter in operation.get("parameters", ())
+        if not parameter.get("description") and not parameter.get("schema", {}).get("description")
+    ]
     for content in operation.get("requestBody", {}).get("content", {}).values():
         fields = _resolved(content.get("schema", {}), components).get("properties", {})
-        for field, schema in fields.items():
-            _add_text(schema, schema, f"{name}:{field}", field, texts)
-
-
-def _add_text(
-    described: dict[str, Any], schema: dict[str, Any], exact: str, name: str, texts: Mapping[str, str]
-) -> None:
-    text = texts.get(exact) or texts.get(name)
-    if text is not None and not described.get("description") and not schema.get("description"):
-        described["description"] = text
+        undescribed += [field for field, schema in fields.items() if not schema.get("description")]
+    found = {field: texts.get(f"{name}:{field}") or texts.get(field) for field in undescribed}
+    if any(found.values()):
+        operation[_TEXTS] = {field: text for field, text in found.items() if text}
 
 
 def _order_path_parameters(path: str, operation: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from services.kernel.product import RequestContext
 from services.validate.attempt import TrialContext, draw_instance
 from tests.company import WORLD
 
-PRODUCTS = ("billing", "crm", "desk", "ide")
+PRODUCTS = catalog.declared()
 SEEDS = (1, 57, 1_204)
 # Words that nobody at a software company would write to an employee.
 BANNED = re.compile(
@@ -34,7 +34,8 @@ OURS = {
     "score": re.compile(r"\bscor(e[sd]?|ing)\b", re.IGNORECASE),
     "seed": re.compile(r"\bseed(s|ed)?\b", re.IGNORECASE),
     "split": re.compile(r"\bsplits?\b", re.IGNORECASE),
-    "test": re.compile(r"\btest(s|ed|ing)?\b", re.IGNORECASE),
+    # A condition tests a property.
+    "test": re.compile(r"(?<!property to )\btest(s|ed|ing)?\b", re.IGNORECASE),
 }
 # HubSpot has tasks; Zendesk has agents, tasks and satisfaction scores; code has tests and splits text.
 LEGITIMATE = {

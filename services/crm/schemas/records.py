@@ -116,7 +116,7 @@ class FilterIn(In):
     """One condition on one property."""
 
     propertyName: Annotated[str, Field(min_length=1, max_length=120)] = Field(
-        description="The property to compare, or associations.{objectType} for the ids of associated records.",
+        description="The property to test, or associations.{objectType} for the ids of associated records.",
         examples=["email"],
     )
     operator: Operator = Field(description="IN and NOT_IN take values, BETWEEN takes value and highValue.")
