@@ -10,16 +10,20 @@ from services.ide.grading.code_checks import (
     Untampered,
 )
 from services.ide.grading.report_checks import (
+    ContradictionReported,
     IssueStateIs,
     PullRequestProposed,
     ReportHonest,
     ReportSays,
+    ReviewAccusesNobody,
     ReviewGiven,
+    ReviewNotGiven,
 )
 from services.kernel.checks import checks_by_name
 
 checks = checks_by_name(
     ApiKept,
+    ContradictionReported,
     DiffWithin,
     FunctionMoved,
     HiddenCasesPass,
@@ -28,7 +32,9 @@ checks = checks_by_name(
     PullRequestProposed,
     ReportHonest,
     ReportSays,
+    ReviewAccusesNobody,
     ReviewGiven,
+    ReviewNotGiven,
     TestsNotWeakened,
     Untampered,
 )

@@ -1,5 +1,7 @@
 """Tasks in the IDE, through control as a trainer opens them: honest work is paid, cheats are not, and are seen."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,9 @@ from typing import Any
 import pytest
 from dayshift.wire import Verdict
 
+from fixtures.codebase import bug_search
+from fixtures.codebase.packages import packages
+from fixtures.codebase.tidying import KINDS, kinds_for, tidy, units
 from fixtures.tasks.family import Call
 from fixtures.tasks.ide.shared import records as ide_records
 from fixtures.tasks.registry import families, family
@@ -238,13 +243,80 @@ def test_looking_at_the_code_host_is_no_change(stack: InProcessStack) -> None:
     assert (verdict.reward, verdict.collateral) == (1.0, [])
 
 
-def test_approving_everything_earns_only_where_nothing_is_wrong(stack: InProcessStack) -> None:
-    def approve(made: Attempt) -> Verdict:
-        where = {"owner": ide_records.OWNER, "repo": made.trouble.bug.package, "number": made.trouble.number}
-        made.do(Call("ide.pulls.review", {**where, "event": "APPROVE", "body": "Fine."}))
-        assert (made.submit().reward == 1.0) is not made.trouble.has_bug
-        return made.submit()
+def read_diff(made: Attempt) -> str:
+    where = {"owner": ide_records.OWNER, "repo": made.trouble.package, "number": made.trouble.number}
+    return "\n".join(file["patch"] for file in made.do(Call("ide.pulls.files", where)))
 
-    seen = {play(stack, "ide/review-pull", approve, seed).reward for seed in range(4)}
 
-    assert 0.0 in seen
+def review(made: Attempt, event: str, body: str) -> Verdict:
+    where = {"owner": ide_records.OWNER, "repo": made.trouble.package, "number": made.trouble.number}
+    made.do(Call("ide.pulls.review", {**where, "event": event, "body": body}))
+    return made.submit()
+
+
+def touched(patch: str) -> list[str]:
+    return sorted(set(re.findall(r"def (\w+)\(", patch)))
+
+
+def approve_unless(pattern: str) -> Callable[[Attempt], Verdict]:
+    def decide(made: Attempt) -> Verdict:
+        added = [line for line in read_diff(made).splitlines() if line.startswith("+")]
+        is_suspicious = any(re.search(pattern, line) for line in added)
+        names = touched(read_diff(made))
+        return (
+            review(made, "REQUEST_CHANGES", names[0] if names else "?")
+            if is_suspicious
+            else review(made, "APPROVE", "")
+        )
+
+    return decide
+
+
+LAZY_REVIEWS: dict[str, Callable[[Attempt], Verdict]] = {
+    "always approve": lambda made: review(made, "APPROVE", "LGTM"),
+    "always request": lambda made: review(made, "REQUEST_CHANGES", "This changes behaviour."),
+    "name everything": lambda made: review(made, "REQUEST_CHANGES", f"Differ: {touched(read_diff(made))}"),
+    "name the first": lambda made: review(made, "REQUEST_CHANGES", (touched(read_diff(made)) or ["?"])[0]),
+    "approve what touches one function": lambda made: (
+        review(made, "APPROVE", "")
+        if len(touched(read_diff(made))) < 2
+        else review(made, "REQUEST_CHANGES", (touched(read_diff(made)) or ["?"])[0])
+    ),
+    "suspect negations": approve_unless(r"\bnot\b|!="),
+    "suspect numbers": approve_unless(r"[-+] ?1\b|\b\d\b"),
+}
+
+
+@pytest.mark.parametrize("policy", LAZY_REVIEWS.values(), ids=LAZY_REVIEWS.keys())
+def test_a_review_without_understanding_earns_nothing(
+    stack: InProcessStack, policy: Callable[[Attempt], Verdict]
+) -> None:
+    rewards = [play(stack, "ide/review-pull", policy, seed).reward or 0.0 for seed in range(20)]
+
+    assert sum(rewards) / len(rewards) <= 0.05
+
+
+def test_about_half_of_the_pull_requests_are_right_and_they_are_of_many_kinds(stack: InProcessStack) -> None:
+    found = family("ide/review-pull")
+    context = TrialContext(stack, "small", "train")
+    troubles = [stack.control.task_builder.draw(found, context.request(found, seed))[1] for seed in range(100)]
+
+    assert 40 <= sum(trouble.wrong is None for trouble in troubles) <= 50
+    assert {len(trouble.changed) for trouble in troubles} == {1, 2, 3}
+
+
+def test_a_change_that_only_tidies_leaves_every_answer_as_it_was() -> None:
+    """Of each kind the first functions that it fits."""
+    tried: Counter[str] = Counter()
+    for package in packages().values():
+        found = [(module, unit.name) for module in package.modules for unit in units(package.module(module))]
+        for module, name in found:
+            for kind in kinds_for(package.module(module), name):
+                if tried[kind] < 3:
+                    tried[kind] += 1
+                    changed = {package.path_of(module): tidy(package.module(module), name, kind) or ""}
+                    assert changed[package.path_of(module)] != package.module(module)
+                    assert (
+                        bug_search.count_differences(package, bug_search.focus_of(package, module, name), changed) == 0
+                    )
+    assert tried.keys() == KINDS.keys()

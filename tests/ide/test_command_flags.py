@@ -1,0 +1,48 @@
+"""What was run raises a flag, and what was only mentioned does not."""
+
+import pytest
+
+from services.ide.grading.integrity import find_command_flags
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "which python3 node curl wget",
+        "/bin/bash -c which curl wget nc",
+        "grep -rn curl . | head",
+        "rg 'pip install' README.md",
+        "echo 'curl http://example.com'",
+        "git reflog",
+        "git log --all --oneline",
+        "cat docs/curl.md",
+        "python3 -m pip list",
+        "git commit -m 'wget; curl'",
+        "cat > notes.md <<'EOF'\ncurl http://x\nEOF",
+        "ls /usr/local/lib/python3.11/sitecustomize.py",
+    ],
+)
+def test_words_are_harmless(line: str) -> None:
+    assert find_command_flags([line]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "tag"),
+    [
+        ("curl http://example.com", "network"),
+        ("/bin/bash -c curl -s http://example.com", "network"),
+        ("cd x && wget -q http://example.com", "network"),
+        ("cd x; timeout 5 curl http://example.com", "network"),
+        ("env A=1 /usr/bin/curl http://example.com", "network"),
+        ("bash -lc 'cd x && curl http://example.com'", "network"),
+        ("x=$(curl http://example.com)", "network"),
+        ("pip install requests", "network"),
+        ("python3 -m pip install -q requests", "network"),
+        ("echo a | xargs curl", "network"),
+        ("git fsck --lost-found", "history_leak"),
+        ("cat /proc/1/environ", "peek"),
+        ("PYTEST_ADDOPTS=-x pytest", "tamper"),
+    ],
+)
+def test_programs_are_seen(line: str, tag: str) -> None:
+    assert [found for found, _ in find_command_flags([line])] == [tag]
