@@ -42,6 +42,10 @@ check: $(READY) ## formatter, linter, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo | tail -n 3
 
+.PHONY: instances
+instances: worlds ## find the different instances of every family and split, and compare them with the listed numbers
+	@$(BIN)/python -m services instances
+
 .PHONY: load
 load: worlds ## 60 s at 200 requests/s against the embedded stack, with consistency checks and a report
 	@$(BIN)/python -m loadtests run --shape constant

@@ -6,7 +6,7 @@ from gymnasium.envs.registration import register, registry
 # tests/client/test_package.py fails when this tuple differs from the products of the services' catalogue.
 PRODUCTS = ("billing", "crm", "desk", "ide")
 # Further products that a product's families need: work at the desk is done in billing as often as on the ticket.
-# tests/control/test_families.py compares them with the families.
+# tests/client/test_package.py compares them with the families.
 ALSO_NEEDED = {"desk": ("billing",)}
 
 

@@ -8,11 +8,16 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import dayshift
+import gymnasium
 import pytest
 from dayshift import errors
-from dayshift.registration import PRODUCTS
+from dayshift.registration import ALSO_NEEDED, PRODUCTS
+from dayshift.task_sampling import list_eligible_tasks
+from dayshift.wire import Budget, Families, Family
 from packaging.requirements import Requirement
 
+from fixtures.tasks.family import SPLITS
+from fixtures.tasks.registry import families
 from services.kernel import catalog
 
 _HOME = Path(dayshift.__file__).parent
@@ -81,6 +86,44 @@ def test_gymnasium_knows_the_environments_in_either_order(order: str) -> None:
 def test_the_client_registers_every_product_of_the_catalogue() -> None:
     """A new product adds its name to `PRODUCTS`."""
     assert sorted(PRODUCTS) == sorted(catalog.declared())
+
+
+def test_every_product_without_a_task_samples_all_its_own_families() -> None:
+    """A family that needs a further product adds it to `ALSO_NEEDED`."""
+    for product in PRODUCTS:
+        kwargs = gymnasium.spec(f"dayshift/{product.capitalize()}-v0").kwargs
+        for split in SPLITS:
+            own = [
+                name for name, found in families().items() if name.startswith(f"{product}/") and split in found.splits
+            ]
+
+            assert own
+            assert list_eligible_tasks(_listed(), kwargs["products"], split, kwargs["families"]) == sorted(own)
+
+
+def test_no_product_is_needed_that_no_family_of_its_own_uses() -> None:
+    for product, others in ALSO_NEEDED.items():
+        used = {
+            other for name, found in families().items() if name.startswith(f"{product}/") for other in found.products
+        }
+
+        assert used == {product, *others}
+
+
+def _listed() -> Families:
+    return Families(
+        families=[
+            Family(
+                id=found.id,
+                products=list(found.products),
+                split=list(found.splits),
+                title=found.title,
+                instances={split: found.count_instances(split) for split in found.splits},
+                budget=Budget(steps=found.budget.steps, hours=found.budget.hours),
+            )
+            for found in families().values()
+        ]
+    )
 
 
 def test_a_product_that_the_client_does_not_know_can_be_registered() -> None:
