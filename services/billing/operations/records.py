@@ -56,13 +56,13 @@ def now(world: World) -> int:
 
 
 def new_id(prefix: str, number: int) -> str:
-    """Shaped as the vendor's ids, drawn from a counter: a replay meets the same object twice."""
+    """Makes an id of the vendor's shape from a counter, so that a replay creates the same ids."""
     digest = hashlib.sha256(f"{prefix}\x1f{number}".encode()).digest()
     return f"{prefix}_{base64.b64encode(digest[:12], b'Qx').decode()}"
 
 
 def counter_name(table: sa.Table) -> str:
-    """Plain str: SQLAlchemy's names are a subclass, which JSON refuses as a key."""
+    """Returns the table's name as a plain str: SQLAlchemy's names are a subclass, which JSON refuses as a key."""
     return str(table.name)
 
 
