@@ -53,11 +53,11 @@ def get_article(world: World, key: ArticleId, reader: UserRow, locale: str | Non
 def search_articles(
     world: World, query: str, chosen: ArticleFilter, reader: UserRow, paging: Paging
 ) -> Page[ArticleRow]:
-    """Finds articles with all words; where none has them all, with any of them, as people ask whole questions."""
+    """Finds articles with any of the words, as people ask whole questions; those with all of them come first."""
     with world.searched(tables.tables.__getitem__):
         where = _visible_to(reader) & _inside(chosen)
-        rows = _match(world, query, " AND ", where) or _match(world, query, " OR ", where)
-    return cut_page(rows, paging)
+        found = [*_match(world, query, " AND ", where), *_match(world, query, " OR ", where)]
+    return cut_page(list({row["id"]: row for row in found}.values()), paging)
 
 
 def make_snippet(row: ArticleRow, query: str) -> str:
