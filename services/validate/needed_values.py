@@ -80,7 +80,7 @@ def _of_customers(instance: Instance) -> Iterator[NeededValue]:
         for saying in customer.tells:
             # Whoever may say it in words of their own needs no particular one.
             if not saying.statements:
-                yield NeededValue(tuple(saying.any_of), f"{customer.name} must be told", "amount")
+                yield NeededValue(tuple(saying.any_of), "customer", "told")
 
 
 def _walk(purpose: str, name: str, value: Any) -> Iterator[NeededValue]:
