@@ -92,7 +92,7 @@ def _make(
             query.append(f"{parameter['name']}={next(segments)}")
     target = path + ("?" + "&".join(query) if query and turn % 3 else "")
     content, kind = _body(document, operation, turn)
-    headers = {"content-type": kind} | (_ODD_HEADERS[turn % len(_ODD_HEADERS)] if turn % 8 >= 6 else {})
+    headers = {"content-type": kind, **(_ODD_HEADERS[turn % len(_ODD_HEADERS)] if turn % 8 >= 6 else {})}
     return HostileRequest(operation["operationId"], method, target, headers, content)
 
 
