@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from services.ide.errors import NotFound, Unprocessable
+from services.ide.errors import NotFound, Unprocessable, explain_guest
 from services.ide.rows import ProtectionRow, RefId, RepositoryId, RepositoryRow
 from services.ide.sandbox.image import Image, ImageEntry
-from services.ide.sandbox.sandbox import ProcessResult, Sandbox
+from services.ide.sandbox.sandbox import GuestRefused, ProcessResult, Sandbox
 from services.ide.sandbox.system_files import HOME
 
 ROOT = f"{HOME}/repositories"
@@ -162,7 +162,11 @@ class GitServer:
     async def git(self, repository: RepositoryRow, *arguments: str) -> ProcessResult:
         folder = folder_of(repository)
         with self._writing(() if arguments[0] in _READ_ONLY else (folder,)):
-            return await self.sandbox.run(["git", *arguments], cwd=folder, seconds=_SECONDS)
+            try:
+                return await self.sandbox.run(["git", *arguments], cwd=folder, seconds=_SECONDS)
+            except GuestRefused as refused:
+                # No program can be given a name with a NUL or half a character in it, nor one without end.
+                raise explain_guest(refused) from refused
 
     async def refs(self, repository: RepositoryRow) -> dict[str, str]:
         return (await self.refs_of_each([repository]))[0]
