@@ -38,7 +38,7 @@ def _read_plain(path: tuple[str, ...], row: Mapping[str, Any]) -> Any:
 
 
 def _read_name(name: str, row: Mapping[str, Any]) -> Any:
-    """The same for a name of the body itself, as most columns have: every write computes them all."""
+    """Reads a name of the body itself, as most columns do; it is faster, and every write computes all columns."""
     value = row["body"].get(name)
     return int(value) if isinstance(value, bool) else value
 
@@ -73,7 +73,7 @@ def folded_column(name: str) -> sa.Column[Any]:
 
 @cache
 def _fields_of(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
-    """The fields of a type of bodies in their order, and whether each may be null."""
+    """Returns the fields of a type of bodies in their order, and whether each may be null."""
     hints = get_type_hints(kind)
     return tuple((name, hint is NoneType or NoneType in get_args(hint)) for name, hint in hints.items())
 
@@ -117,7 +117,7 @@ def equal(**values: Any) -> Where:
 
 
 def among(column: str, values: Iterable[Any]) -> Where:
-    """However many values: one parameter, one statement."""
+    """Makes the condition that a column has one of the values; they are one parameter, so that the SQL text stays."""
     listed = orjson.dumps(list(values)).decode()
     return Where(f"{column} IN (SELECT value FROM json_each(:among_{column}))", {f"among_{column}": listed})  # noqa: S608 - our own names
 
@@ -195,7 +195,7 @@ class Slice(Generic[RowT]):
 def read_rows(
     world: World, table: RowTable[RowT, KeyT], sql: str, parameters: Mapping[str, Any] | tuple[Any, ...]
 ) -> list[RowT]:
-    """Rows of a statement that selects the columns of `columns_of(table)`."""
+    """Returns the rows of a statement that selects the columns of `columns_of(table)`."""
     columns = plan_of(table).columns
     rows: Any = [dict(zip(columns, values, strict=True)) for values in world.rows(sql, parameters)]
     for row in rows:
@@ -206,14 +206,14 @@ def read_rows(
 
 @cache
 def columns_of(table: sa.Table) -> str:
-    """The columns of a whole row, as a SELECT lists them."""
+    """Returns the columns of a whole row, as a SELECT lists them."""
     return ", ".join(plan_of(table).columns)
 
 
 def select(
     world: World, table: RowTable[RowT, KeyT], where: Where = EVERYTHING, order: Order = BY_ID, limit: int = -1
 ) -> list[RowT]:
-    """All rows that match, or the first `limit` of them."""
+    """Returns all rows that match, or the first `limit` of them."""
     sql = f"SELECT {columns_of(table)} FROM {table.name} WHERE {where.sql} {order.sql} LIMIT :limit"  # noqa: S608 - our own names
     return read_rows(world, table, sql, {**where.parameters, "limit": limit})
 
@@ -221,7 +221,7 @@ def select(
 def select_numbered(
     world: World, table: RowTable[RowT, KeyT], where: Where, order: Order, limit: int, offset: int
 ) -> list[RowT]:
-    """The rows after the first `offset`."""
+    """Returns the rows after the first `offset`."""
     sql = f"SELECT {columns_of(table)} FROM {table.name} WHERE {where.sql} {order.sql} LIMIT :limit OFFSET :offset"  # noqa: S608 - our own names
     return read_rows(world, table, sql, {**where.parameters, "limit": limit, "offset": offset})
 
@@ -236,7 +236,7 @@ def select_slice(
     *,
     backwards: bool = False,
 ) -> Slice[RowT]:
-    """At most `limit` rows behind a place, or before it where `backwards`; in the given order either way."""
+    """Returns at most `limit` rows behind a place, or before it where `backwards`, always in the given order."""
     walked = order.reverse() if backwards else order
     terms = ", ".join(order.terms)
     parameters = {**where.parameters, "limit": limit + 1}
@@ -255,7 +255,7 @@ def select_slice(
 
 
 def select_by_id(world: World, table: RowTable[RowT, KeyT], ids: Iterable[KeyT]) -> list[RowT]:
-    """In the order of `ids`; ids without a row are left out."""
+    """Returns the rows in the order of `ids`; ids without a row are left out."""
     wanted = dict.fromkeys(ids)
     rows = {row["id"]: row for row in select(world, table, among("id", wanted))}
     return [rows[key] for key in wanted if key in rows]

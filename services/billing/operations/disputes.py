@@ -16,7 +16,7 @@ _LONGEST_EVIDENCE = 150_000
 
 
 def open_dispute(world: World, charge: ChargeBody, reason: str, outcome: DisputeOutcome, due_by: int) -> DisputeBody:
-    """The cardholder contests a charge; the money is gone until the bank decides. No operation of the API does this."""
+    """Opens a dispute and takes the money back until the bank decides. No operation of the API does this."""
     body = new_dispute(created=now(world), charge=charge, reason=reason, outcome=outcome, due_by=due_by)
     body = records.add(world, disputes, body)
     entry = charging.record_balance_transaction(world, -body["amount"], body["currency"], "adjustment", body["id"])
@@ -56,7 +56,7 @@ def decide(world: World, body: DisputeBody, outcome: DisputeOutcome) -> DisputeB
 
 
 def fall_due(world: World, body: DisputeBody) -> None:
-    """The time for evidence is over, or the bank has decided."""
+    """Closes the time for evidence, or applies the bank's decision."""
     if body["status"] == "under_review":
         decide(world, body, body["_outcome"])
         return

@@ -197,7 +197,7 @@ def _paying_method(world: World, body: InvoiceBody, wanted: PaymentMethodId | No
 
 
 def mark_paid_out_of_band(world: World, body: InvoiceBody) -> InvoiceBody:
-    """The customer paid by other means; the open payment intent is canceled."""
+    """Marks an invoice as paid by other means and cancels its open payment intent."""
     amount = body["amount_remaining"]
     _reverse_write_off(world, body)
     amounts = {journal.OUT_OF_BAND: amount, journal.receivable(body["customer"]): -amount}
@@ -207,7 +207,7 @@ def mark_paid_out_of_band(world: World, body: InvoiceBody) -> InvoiceBody:
 
 
 def mark_paid_by_credit(world: World, body: InvoiceBody) -> InvoiceBody:
-    """Credit notes have taken back all that was left to pay."""
+    """Marks an invoice as paid whose whole remaining amount credit notes have taken back."""
     _cancel_payments(world, body)
     return mark_paid(world, body, 0)
 
@@ -237,7 +237,7 @@ def mark_paid(world: World, body: InvoiceBody, amount: int) -> InvoiceBody:
 
 
 def _reactivate_subscription(world: World, invoice: InvoiceBody) -> None:
-    """A paid invoice makes its subscription active again, unless another one is still overdue."""
+    """Makes the subscription of a paid invoice active again, unless another invoice is still overdue."""
     key = subscription_of(invoice)
     body = records.get(world, subscriptions, key) if key else None
     if body is None or body["status"] not in ("incomplete", "past_due", "unpaid"):
@@ -255,7 +255,7 @@ def void(world: World, key: InvoiceId) -> InvoiceBody:
 
 
 def void_invoice(world: World, body: InvoiceBody) -> InvoiceBody:
-    """Nothing is owed any more, and the balance that the invoice used up comes back."""
+    """Voids the invoice: nothing is owed any more, and the customer gets back the balance that it used up."""
     owed = journal.receivable(body["customer"])
     side = owed if body["status"] == "open" else journal.WRITTEN_OFF
     remaining = body["amount_remaining"]
@@ -312,7 +312,7 @@ def _post_write_off(world: World, body: InvoiceBody) -> None:
 
 
 def _reverse_write_off(world: World, body: InvoiceBody) -> bool:
-    """What was written off is owed again when somebody pays it after all; returns whether it was."""
+    """Makes an amount that was written off owed again before it is paid; returns whether it was written off."""
     if body["status"] != "uncollectible":
         return False
     amount = body["amount_remaining"]

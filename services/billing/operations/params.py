@@ -17,7 +17,7 @@ def require(params: Params, name: str) -> str:
 
 
 def none_if_empty(value: Any) -> Any:
-    """An empty text unsets a field."""
+    """Returns None for an empty text, which unsets a field."""
     return None if value == "" else value
 
 

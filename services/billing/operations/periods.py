@@ -38,6 +38,6 @@ def _steps(start: datetime, interval: Interval, count: int, after: int) -> int:
 
 
 def format_day(timestamp: int) -> str:
-    """`16 Nov 2026`, as descriptions of lines write it."""
+    """Writes a day as descriptions of lines do: `16 Nov 2026`."""
     moment = datetime.fromtimestamp(timestamp, UTC)
     return f"{moment.day} {moment:%b %Y}"

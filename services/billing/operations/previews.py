@@ -117,7 +117,7 @@ def _apply_changes(world: World, key: SubscriptionId, changes: Params) -> None:
 
 
 def _as_preview(wire: WireObject, key: str) -> WireObject:
-    """An invoice that does not exist yet has no number and no page, and an id that says so."""
+    """Gives an invoice that does not exist yet an id that says so, and takes away its number and its page."""
     preview = f"upcoming_{key}"
     lines = [{**line, "invoice": preview} for line in wire["lines"]["data"]]
     return {

@@ -83,7 +83,7 @@ def _shape_id(prefix: str, digest: bytes) -> str:
 
 
 def counter_name(table: sa.Table) -> str:
-    """Plain str: SQLAlchemy's names are a subclass, which JSON refuses as a key."""
+    """Returns the table's name as a plain str: SQLAlchemy's names are a subclass, which JSON refuses as a key."""
     return str(table.name)
 
 

@@ -120,7 +120,7 @@ def update(world: World, key: SubscriptionId, params: Params) -> SubscriptionBod
 
 
 def anchor_type(anchor: Any) -> str | None:
-    """`now`, or as the newer API writes it, `{type: now}`."""
+    """Reads the type of an anchor, which is `now` or, in the newer API, `{type: now}`."""
     return anchor.get("type") if isinstance(anchor, dict) else anchor
 
 

@@ -26,7 +26,7 @@ NOT_COLLECTING = TaxRate(Fraction(0), "not_collecting")
 
 
 def rate_for(world: World, customer: CustomerBody) -> TaxRate:
-    """At home always; elsewhere in the union only from those who name no VAT id: the others account for it."""
+    """Returns the rate that a customer pays: always at home, elsewhere in the union only without a VAT id."""
     country = customer["address"]["country"] if customer["address"] else None
     account = accounts.billing_account(world)
     percent = Fraction(str(account["tax_percent"].get(country, 0))) if country is not None else Fraction(0)

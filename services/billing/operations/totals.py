@@ -22,7 +22,7 @@ class Settlement:
 
 
 def settle(total: int, balance: int) -> Settlement:
-    """Credit pays first; a debt is collected along; what is left over becomes credit."""
+    """Applies the customer's balance: credit pays first, a debt is collected, and what is left over becomes credit."""
     combined = total + balance
     return Settlement(max(combined, 0), min(combined, 0))
 

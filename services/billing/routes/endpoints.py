@@ -154,7 +154,7 @@ def _narrow(where: Where, query: ListParams, filters: tuple[str, ...]) -> Where:
 
 
 def within(column: str, bounds: Range | int | None) -> Where:
-    """The condition that a column lies in a range; one moment is a range of itself."""
+    """Makes the condition that a column lies in a range, or equals a single moment."""
     if bounds is None:
         return EVERYTHING
     if isinstance(bounds, int):

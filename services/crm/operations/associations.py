@@ -93,7 +93,7 @@ def add(world: World, source: RecordRow, target: RecordRow, types: Sequence[Asso
 
 
 def replace(world: World, source: RecordRow, target: RecordRow, types: Sequence[AssociationTypeRow]) -> None:
-    """As v4's PUT: labels that the request does not name are removed."""
+    """Sets the types of an association, as v4's PUT does: labels that the request does not name are removed."""
     kept_ids = {row["id"] for row in types}
     for association in _list_between(world, source["id"], target["kind"], target["id"]):
         if association["type_id"] in kept_ids:

@@ -106,7 +106,7 @@ def find(
 
 
 def find_many(world: World, object_type: ObjectType, record_ids: Sequence[str]) -> dict[str, RecordRow]:
-    """As `find` by id, for many at once; ids that do not exist are left out."""
+    """Finds many records by id at once; ids that do not exist are left out."""
     keys = {record_id: key for record_id in record_ids if (key := parse_record_id(record_id)) is not None}
     rows = fetch(world, list(dict.fromkeys(keys.values())))
     rows_by_id: dict[str, RecordRow] = {}

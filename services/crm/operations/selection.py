@@ -25,7 +25,7 @@ class Selection:
 
     @property
     def where(self) -> str:
-        """The complete condition over `objects o`."""
+        """Returns the complete condition over `objects o`."""
         return f"{LIVE} AND {self._tests}"
 
     @property
@@ -42,7 +42,7 @@ class Selection:
 
     @property
     def where_by_id(self) -> str:
-        """The condition over live records of the type that are called `o` and have no column but `id`."""
+        """Returns the condition over live records of the type that are called `o` and have no column but `id`."""
         if _OTHER_COLUMN.search(self._tests):
             return f"o.id IN (SELECT o.id FROM objects o WHERE {self.where_minimal})"  # noqa: S608 - bound
         return self._tests

@@ -62,7 +62,7 @@ class Call:
 
 
 def identify(request: Request, world: CurrentWorld) -> Call:
-    """A call that end users may make too."""
+    """Identifies the caller of an operation that end users may call too."""
     scope = request.scope
     headers = dict(scope["headers"])
     base = f"{scope.get('scheme', 'http')}://{headers.get(b'host', b'localhost').decode('latin-1')}"
@@ -71,7 +71,7 @@ def identify(request: Request, world: CurrentWorld) -> Call:
 
 
 def require_staff(request: Request, world: CurrentWorld) -> Call:
-    """A call that only agents and administrators may make."""
+    """Identifies the caller of an operation that only agents and administrators may call."""
     call = identify(request, world)
     if not is_staff(call.user):
         raise Forbidden
@@ -83,7 +83,7 @@ StaffCall = Annotated[Call, Depends(require_staff)]
 
 
 def _read_email(authorization: bytes) -> str | None:
-    """`email/token:TOKEN` or `email:TOKEN`; a bearer has no address."""
+    """Reads the address in `email/token:TOKEN` or `email:TOKEN`; a bearer token has none."""
     scheme, _, encoded = authorization.partition(b" ")
     if scheme.lower() != b"basic":
         return None
@@ -113,7 +113,7 @@ def read_single_page(params: Paged) -> Numbered:
 
 
 def read_sort(params: Paged, columns: Mapping[str, str], default: Sort = BY_ID) -> Sort:
-    """`sort=-updated_at` with cursors, `sort_by` and `sort_order` with numbers; `columns` by the vendor's names."""
+    """Reads `sort=-updated_at`, or `sort_by` and `sort_order`; `columns` are ours by the vendor's names."""
     if params.sort is not None:
         name = params.sort.removeprefix("-")
         if name not in columns:
@@ -177,7 +177,7 @@ def _cursor_links(call: Call, page: Page[Any]) -> dict[str, Any]:
 
 
 def name_starts_with(table: sa.Table, text: str) -> Where:
-    """Every word of the text begins a word of the name."""
+    """Makes the condition that every word of the text begins a word of the name."""
     words = _WORD.findall(text)
     if not words:
         return Where("0")

@@ -166,7 +166,7 @@ async def remove_tags(ticket_id: TicketKey, body: schemas.TagsIn, call: StaffCal
 
 
 def _render_change(call: Call, change: TicketChange) -> Shape:
-    """The ticket as it is now, and the audit of this change."""
+    """Renders the ticket as it is now, and the audit of this change."""
     (audit,) = render_audits(call.world, [change.audit], call.base)
     return {"ticket": render_ticket(change.after, call.base), "audit": audit}
 

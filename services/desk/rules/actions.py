@@ -95,7 +95,7 @@ def _choose(context: ActionContext, action: Action) -> None:
 
 
 def _solves_unassigned(context: ActionContext, action: Action) -> bool:
-    """The desk would refuse it of a person too."""
+    """Returns whether the change solves a ticket without an assignee, which the desk refuses of people too."""
     solves = action.field == "status" and action.value == "solved"
     return solves and context.ticket is not None and context.get("assignee_id") is None
 

@@ -55,7 +55,7 @@ class Selection:
 
     @property
     def where(self) -> Where:
-        """A condition on the tickets' table that selects exactly these tickets."""
+        """Returns the condition on the tickets' table that selects exactly these tickets."""
         return among("id", [row["id"] for row in self.rows()]) if self._left else self._where
 
     def count(self) -> int:

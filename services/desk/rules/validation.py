@@ -84,7 +84,7 @@ def require_trigger(conditions: ConditionsBody) -> None:
 
 
 def require_automation(conditions: ConditionsBody, actions: Sequence[ActionBody]) -> None:
-    """The vendor's two rules: it waits for a time, and it does not do the same every hour for ever."""
+    """Refuses an automation without a condition on a time, or whose actions leave all its conditions true."""
     _refuse_update_conditions(conditions, "Automation")
     if not any(condition["field"] in TIMES for condition in conditions["all"]):
         raise RecordInvalid("base", "Automation: must have an all condition on time, such as hours since pending")

@@ -30,7 +30,7 @@ def render_body(body: Mapping[str, Any]) -> Shape:
 
 
 def render(kind: str, row: AnyRow, base: str) -> Shape:
-    """Any row: its address, id, body and times."""
+    """Renders any row: its address, id, body and times."""
     times = {"created_at": format_time(row["created_at"]), "updated_at": format_time(row["updated_at"])}
     return {"url": make_url(kind, row, base), "id": row["id"], **render_body(row["body"]), **times}
 

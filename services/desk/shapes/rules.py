@@ -17,7 +17,7 @@ from services.kernel.world import World
 
 
 def render_view(row: ViewRow, base: str) -> Shape:
-    """A view with the vendor's `execution`, which has its columns and order."""
+    """Renders a view with the vendor's `execution`, which has its columns and order."""
     body, output = row["body"], row["body"]["output"]
     without_output: AnyRow = {**row, "body": {name: value for name, value in body.items() if name != "output"}}
     sort, group = output["sort_by"], output["group_by"]
@@ -51,7 +51,7 @@ def render_view_count(view_id: ViewId, value: int, base: str) -> Shape:
 
 
 def round_count(value: int) -> str:
-    """Large counts are approximate on the wire."""
+    """Writes a count as the vendor does, who marks large counts as approximate."""
     return str(value) if value < 1_000 else f"~{value // 1_000},{value % 1_000:03d}"
 
 
@@ -60,7 +60,7 @@ def _title_of(name: str) -> str:
 
 
 def _render_view_row(row: TicketRow, view: ViewDefinition, base: str) -> Shape:
-    """The ticket in short, and beside it the columns of the view."""
+    """Renders the ticket in short, and beside it the columns of the view."""
     body = row["body"]
     shape: Shape = {
         "ticket": {
@@ -96,7 +96,7 @@ def _cell(row: TicketRow, field: str) -> Any:
 
 
 def render_effect(effect: Effect) -> Shape:
-    """Only the fields that a macro sets, and its comment."""
+    """Renders only the fields that a macro sets, and its comment."""
     fields: Shape = {**effect.changes}
     if "custom_fields" in fields:
         values = fields["custom_fields"]

@@ -61,7 +61,7 @@ def render_attachment(row: AttachmentRow, base: str) -> Shape:
 
 
 def render_ticket_event(row: AuditRow) -> Shape:
-    """An audit as the export of ticket events shows it."""
+    """Renders an audit as the export of ticket events shows it."""
     body = row["body"]
     created = format_time(row["created_at"])
     return {

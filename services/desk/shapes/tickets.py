@@ -61,7 +61,7 @@ def render_deleted_ticket(world: World, row: TicketRow) -> Shape:
 
 
 def render_request(row: TicketRow, user: UserRow, base: str) -> Shape:
-    """A ticket as its requester sees it."""
+    """Renders a ticket as its requester sees it."""
     body = row["body"]
     fields = render_custom_fields(body["custom_fields"])
     return {
@@ -126,7 +126,7 @@ def _minutes_since(created: int, then: int | None) -> Shape:
 
 
 def _minutes(ms: int | None) -> Shape:
-    """The same by the calendar and by business hours: metrics are counted around the clock."""
+    """Renders a duration; both values are the same, because metrics are counted around the clock."""
     whole = None if ms is None else ms // 60_000
     return {"calendar": whole, "business": whole}
 
