@@ -1,11 +1,10 @@
-"""The small company for ids and replays; the standard one where rows are compared with their neighbours."""
+"""The small company, for ids and replays."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fixtures.build import build
 from services.validate.attempt import TrialContext
 from services.validate.in_process_stack import InProcessStack
 from tests.company import WORLD, small_company
@@ -20,15 +19,6 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def setups(company: Path) -> Iterator[Setups]:
     opened = Setups(company / "worlds")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="session")
-def standard_setups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setups]:
-    folder = tmp_path_factory.mktemp("standard-company")
-    build("standard", folder)
-    opened = Setups(folder, "standard")
     yield opened
     opened.close()
 
