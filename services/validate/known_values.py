@@ -25,7 +25,7 @@ _WORDS_OF_PROSE = 4
 # Where lists of stages, groups and options give the value that is to be written.
 _NAMES_OF_CHOICES = ("id", "value")
 # Fields that hold an amount: minor units in one product are major units in another, and a credit has no sign.
-_AMOUNTS = frozenset({"amount", "total", "annualrevenue"})
+_AMOUNTS = frozenset({"amount", "total", "annualrevenue", "told"})
 # The digits of a phone number that are the same with and without a calling code.
 _DIGITS_COMPARED = 7
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November")

@@ -9,7 +9,9 @@ from fixtures.tasks.family import AnswerEquals, CheckQuestion, Instance
 
 OPAQUE_ID = re.compile(r"[a-z]{2,8}_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}\Z")
 # Arguments of checks that hold alternatives, any of which will do.
-_ALTERNATIVES = frozenset({"accepted", "kinds", "status", "names", "says", "any_of"})
+_ALTERNATIVES = frozenset({"accepted", "kinds", "status", "names", "any_of"})
+# Arguments that list facts, each by its spellings.
+_FACTS = frozenset({"says", "tells"})
 # Arguments that an agent never needs: what the grader runs, what must not be said, how a check counts.
 _NOT_NEEDED = frozenset(
     {"generator", "none_of", "reversed_score", "calling_codes", "comparison", "own_domain", "refers_to", "kind", "root"}
@@ -91,7 +93,7 @@ def _walk(purpose: str, name: str, value: Any) -> Iterator[NeededValue]:
             yield from _of_field(purpose, name, str(key), inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _any_of(purpose, name, inner) if name == "says" else _walk(purpose, name, inner)
+            yield from _any_of(purpose, name, inner) if name in _FACTS else _walk(purpose, name, inner)
     elif value is not None and not isinstance(value, bool) and value != "":
         yield NeededValue((value,), purpose, name)
 

@@ -5,7 +5,9 @@ from services.validate.attempt import Attempt, Stuck
 
 _POLICY_TAGS = frozenset({"policy", "identity", "approval"})
 # What nobody has to be told: other people's money stays where it is, tests and callers of a library are not betrayed.
-_SELF_EVIDENT = frozenset({"NothingElseRefunded", "TestsNotWeakened", "ApiKept", "Untampered", "ReportHonest"})
+_SELF_EVIDENT = frozenset(
+    {"NothingElseRefunded", "NotChargedAgain", "TestsNotWeakened", "ApiKept", "Untampered", "ReportHonest"}
+)
 _ARTICLES_PER_PAGE = 100
 
 

@@ -136,7 +136,7 @@ def values_can_be_found(trial: Trial) -> Iterator[PromiseResult]:
     instance, _ = trial.instance_and_trouble
     rules = trial.family.derivations
     needed = collect_needed_values(instance)
-    computed = [spelling for value in needed if value.place in rules for spelling in value.any_of]
+    computed = [{value.field: list(value.any_of)} for value in needed if value.place in rules]
     made = trial.solved[1]
     with attempt(trial.context, trial.family, trial.seed, known=trial.instance_and_trouble) as reading:
         reader = Reader(reading, [call for call in made.made if made.reads(call)])

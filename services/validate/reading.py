@@ -25,9 +25,10 @@ _SHORTEST_TERM = 4
 _LONGEST_TERM = 90
 # Longer than the slowest customer takes to answer.
 _HOURS_TO_ANSWER = 60
-_BROAD_QUESTION = (
-    "Hello, thank you for writing. To settle this I need all that you know about it: please send me every detail "
-    "that you have, such as numbers, dates, amounts, names, addresses and what exactly happened."
+# A broad one first; then the one that the article on identity demands, which nobody answers unasked.
+_QUESTIONS = (
+    "Hello, to help you I need to know more about this. Could you please tell me everything you know?",
+    "To make sure that it is you: what is the exact amount of your last invoice?",
 )
 
 
@@ -53,9 +54,10 @@ class Reader:
             missing = self._read_once(missing)
             if not missing or len(self._made) == before:
                 break
-        if missing and (self.attempt.instance.customers or self.attempt.instance.colleagues):
-            self._ask_everybody()
-            missing = self._read_once(missing)
+        for question in _QUESTIONS if self.attempt.instance.customers or self.attempt.instance.colleagues else ():
+            if missing:
+                self._ask_everybody(question)
+                missing = self._read_once(missing)
         return missing
 
     def _missing(self, needed: Sequence[NeededValue]) -> list[NeededValue]:
@@ -112,13 +114,13 @@ class Reader:
         questions = [dict(question.arguments) for question in self.attempt.instance.questions()]
         return [*questions, *(dict(call.arguments) for call in self.candidates)]
 
-    def _ask_everybody(self) -> None:
+    def _ask_everybody(self, question: str) -> None:
         """A broad question gets what a customer knows; a colleague decides when told what it is about."""
         product, _ = find_conversation(self.attempt.family.products)
         calls = sample_calls_of(product)
         for customer in self.attempt.instance.customers:
             if customer.thread and customer.facts:
-                self._read(calls.ask_customer(customer.thread, _BROAD_QUESTION))
+                self._read(calls.ask_customer(customer.thread, question))
         for colleague in self.attempt.instance.colleagues:
             told = [self._known_spelling(saying.any_of) for saying in colleague.needs]
             if all(told):

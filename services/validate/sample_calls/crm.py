@@ -84,7 +84,7 @@ class CrmSampleCalls:
         inputs: list[JsonValue] = [{"id": key} for key in keys[:_BATCH]]
         for kind, properties in {**_RECORDS, **_ACTIVITIES}.items() if keys else ():
             yield Call(f"crm.{kind}.batch_read", {"inputs": inputs, "properties": list(properties)})
-        for key, (kind, properties) in product(keys[:_MOST_KEYS], _ACTIVITIES.items()):
+        for key, (kind, properties) in product(keys[:_MOST_KEYS], {**_ACTIVITIES, **_RECORDS}.items()):
             yield Call(f"crm.{kind}.search", {**_beside(key), "properties": list(properties), "limit": 50})
         for key, (kind, properties) in product((key for key in keys if len(key) == _OWNER_DIGITS), _RECORDS.items()):
             yield Call(f"crm.{kind}.search", {**_owned_by(key), "properties": list(properties), "limit": 100})

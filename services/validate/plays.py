@@ -1,0 +1,97 @@
+"""`python -m services.validate.plays FILE`: writes the table of blind play into docs/verdict-quality.md.
+
+FILE is a record of plays, one JSON object per line: the family (`task`), the `player`, `calls`, `outcome`, `reward`,
+and whose fault a disputed verdict was (`fault`: mine, environment, unclear; null where nobody disputed it). A later
+line of the same `play` replaces an earlier one.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "verdict-quality.md"
+BEGIN, END = "<!-- plays: begin -->", "<!-- plays: end -->"
+_HEAD = ("family", "plays", "passed", "disputed", "environment's fault", "false passes", "median calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One blind play and what its player said of the verdict."""
+
+    task: str
+    calls: int
+    outcome: str | None
+    fault: str | None
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.fault == "environment"
+
+    @property
+    def is_false_pass(self) -> bool:
+        """It passed, and the player says that it should not have."""
+        return self.is_wrong and self.outcome == "passed"
+
+
+def read_plays(lines: Iterable[str]) -> list[Play]:
+    last: dict[str, dict[str, Any]] = {}
+    for line in filter(None, map(str.strip, lines)):
+        record = json.loads(line)
+        last[record["play"]] = record
+    # A play that was never finished has no verdict to be right or wrong.
+    return [
+        Play(record["task"], record["calls"], record["outcome"], record["fault"])
+        for record in last.values()
+        if record["outcome"] is not None
+    ]
+
+
+def make_table(plays: Sequence[Play]) -> str:
+    families = sorted({play.task for play in plays})
+    rows = [_row(family, [play for play in plays if play.task == family]) for family in families]
+    lines = ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD), *rows, _row("**all**", plays)]
+    wrong, false_passes = sum(play.is_wrong for play in plays), sum(play.is_false_pass for play in plays)
+    count = len(plays)
+    rates = f"Wrong verdicts: {wrong} of {count} ({_rate(wrong, count)}), of these false passes: {false_passes}."
+    return "\n".join((*lines, "", rates))
+
+
+def write_table(page: str, table: str) -> str:
+    """The page with the table between its marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"the page has no place for the table: {BEGIN} … {END}")
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _row(name: str, plays: Sequence[Play]) -> str:
+    cells = (
+        name,
+        len(plays),
+        sum(play.outcome == "passed" for play in plays),
+        sum(play.fault is not None for play in plays),
+        sum(play.is_wrong for play in plays),
+        sum(play.is_false_pass for play in plays),
+        f"{median(play.calls for play in plays):g}" if plays else "–",
+    )
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _rate(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "–"
+
+
+def main(words: Sequence[str]) -> None:
+    if len(words) != 1:
+        raise SystemExit(__doc__)
+    plays = read_plays(Path(words[0]).read_text(encoding="utf-8").splitlines())
+    PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8"), make_table(plays)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
