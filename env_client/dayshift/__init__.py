@@ -36,7 +36,7 @@ from dayshift.recorder import Recorder
 from dayshift.recordings import load, read
 from dayshift.registration import register_environments, register_product
 from dayshift.replay import grade, verify
-from dayshift.rollout import PolicyInput, rollouts, tasks
+from dayshift.rollout import Group, PolicyInput, group_rollouts, rollouts, tasks
 from dayshift.specialists import orchestrator_from_model, specialist_from_model, specialist_from_script
 from dayshift.step import Step
 from dayshift.team import OrchestratorInput, SpecialistInput
@@ -60,6 +60,7 @@ __all__ = [
     "Episode",
     "EpisodeLost",
     "EpisodeOver",
+    "Group",
     "HarnessFault",
     "Info",
     "Menu",
@@ -89,6 +90,7 @@ __all__ = [
     "WireMismatch",
     "call",
     "grade",
+    "group_rollouts",
     "load",
     "only",
     "orchestrator_from_model",

@@ -1,4 +1,4 @@
-"""The `dayshift` command: tasks, play, doctor, verify, report, export, playground."""
+"""The `dayshift` command: tasks, play, doctor, run, compare, verify, report, export, playground."""
 
 import argparse
 import sys
@@ -131,6 +131,18 @@ def export(args: argparse.Namespace) -> int:
     return 0
 
 
+def run(args: argparse.Namespace) -> int:
+    from dayshift.run_command import run as run_model  # each command imports its own modules
+
+    return run_model(args)
+
+
+def compare(args: argparse.Namespace) -> int:
+    from dayshift.run_command import compare as compare_runs  # each command imports its own modules
+
+    return compare_runs(args)
+
+
 def playground(args: argparse.Namespace) -> int:
     with _connect(args) as connection:
         connection.run(connection.address.control.reset_playground())
@@ -149,6 +161,7 @@ def _build_parser() -> argparse.ArgumentParser:
     _add_tasks_command(commands)
     _add_play_command(commands)
     commands.add_parser("doctor", help="check the stack and name remedies").set_defaults(command=doctor)
+    _add_run_commands(commands)
     _add_recording_commands(commands)
     playground_parser = commands.add_parser("playground", help="the standing free play")
     playground_parser.add_argument("--reset", action="store_true", required=True, help="roll it back")
@@ -173,6 +186,61 @@ def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     play_parser.add_argument("--world", default="standard")
     play_parser.add_argument("--faults", default="none")
     play_parser.set_defaults(command=play)
+
+
+def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("run", help="evaluate a model over tasks")
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "--model",
+        required=True,
+        help="openai/NAME (chat completions, also of vLLM, SGLang, llama.cpp and Ollama), openai-responses/NAME, "
+        "anthropic/NAME, or python:module.function for an agent of your own",
+    )
+    model.add_argument("--base-url", help="the address of a server that speaks the provider's protocol")
+    model.add_argument("--temperature", type=float, help="left to the provider by default")
+    model.add_argument("--top-p", type=float, help="left to the provider by default")
+    model.add_argument("--sampling-seed", type=int, help="the provider's seed, where it has one")
+    model.add_argument("--max-output-tokens", type=_positive, default=4096, help="of one reply (default %(default)s)")
+    model.add_argument("--logprobs", action="store_true", help="record log probabilities, where the server has them")
+    model.add_argument("--token-ids", action="store_true", help="record token ids, where the server has them (vLLM)")
+    model.add_argument("--timeout", type=float, default=300.0, help="seconds for one reply (default %(default)s)")
+    model.add_argument("--retries", type=int, default=6, help="after a provider's failure (default %(default)s)")
+    model.add_argument("--price-input", type=float, metavar="DOLLARS", help="for a million input tokens")
+    model.add_argument("--price-output", type=float, metavar="DOLLARS", help="for a million output tokens")
+    work = parser.add_argument_group("tasks")
+    work.add_argument(
+        "--tasks", nargs="+", default=["*"], metavar="PATTERN", help="families, e.g. 'crm/*' (default all)"
+    )
+    work.add_argument("--seeds", type=_positive, default=20, help="instances of each family (default %(default)s)")
+    work.add_argument("--first-seed", type=int, default=0, help="the first seed (default %(default)s)")
+    work.add_argument("--rollouts", type=_positive, default=1, help="attempts at each instance (default %(default)s)")
+    work.add_argument("--split", choices=("train", "validation", "test"), default="train", help="default %(default)s")
+    work.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
+    work.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
+    work.add_argument("--surface", default="core", help="the tools: core, search, task, full (default %(default)s)")
+    work.add_argument("--answer-chars", type=_positive, default=16_000, help="of a tool's answer (default %(default)s)")
+    work.add_argument(
+        "--context-tokens",
+        type=_positive,
+        default=100_000,
+        help="beyond it the oldest answers are replaced by a short note (default %(default)s)",
+    )
+    work.add_argument("--concurrency", type=_positive, default=16, help="episodes at once (default %(default)s)")
+    work.add_argument("--output", metavar="FOLDER", help="the run's folder (default runs/MODEL)")
+    work.add_argument("--resume", action="store_true", help="go on with a run: play what has no verdict yet")
+    parser.set_defaults(command=run)
+    compare_parser = commands.add_parser("compare", help="compare two runs, family by family")
+    compare_parser.add_argument("first", metavar="RUN", help="a folder of recordings")
+    compare_parser.add_argument("second", metavar="RUN", help="another one")
+    compare_parser.set_defaults(command=compare)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
 
 
 def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -61,8 +61,19 @@ class Recorder:
 
     def _file(self, name: str) -> TextIO:
         if name not in self._files:
-            self._files[name] = (self.folder / name).open("a", encoding="utf-8")
+            path = self.folder / name
+            _drop_torn_line(path)
+            self._files[name] = path.open("a", encoding="utf-8")
         return self._files[name]
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cuts off the part of a line that a crash left at the end, so that the next line does not continue it."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        path.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
 def _write_manifest(folder: Path) -> None:
@@ -127,10 +138,14 @@ _TABLES = {EPISODES_TABLE: EpisodeRow, STEPS_TABLE: StepRow}
 
 
 class _ParquetTables:
-    """Writes two Parquet files, episodes and steps, which join on episode_id."""
+    """Writes two Parquet files, episodes and steps, which join on episode_id.
+
+    A Parquet file cannot be extended: a second recorder writes `episodes-2.parquet` and `steps-2.parquet`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._part = _find_free_part(folder)
         self._writers: dict[str, ParquetWriter] = {}
         self._episodes: list[EpisodeRow] = []
         self._steps: list[StepRow] = []
@@ -155,9 +170,20 @@ class _ParquetTables:
         pa, pq = _import_pyarrow()
         schema = _build_schema(table)
         if table not in self._writers:
-            self._writers[table] = pq.ParquetWriter(self._folder / table, schema)
+            self._writers[table] = pq.ParquetWriter(self._folder / _part_name(table, self._part), schema)
         self._writers[table].write_table(pa.Table.from_pylist(rows, schema=schema))
         rows.clear()
+
+
+def _find_free_part(folder: Path) -> int:
+    part = 1
+    while any((folder / _part_name(table, part)).exists() for table in _TABLES):
+        part += 1
+    return part
+
+
+def _part_name(table: str, part: int) -> str:
+    return table if part == 1 else table.replace(".parquet", f"-{part}.parquet")
 
 
 def _build_episode_row(trajectory: Trajectory) -> EpisodeRow:

@@ -16,7 +16,7 @@ from dayshift.progress import Progress
 from dayshift.recorder import Recorder
 from dayshift.step import Step
 from dayshift.tool_surface import Surface
-from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, versions
+from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, group_id, versions
 from dayshift.wire import MenuItem, OpenRequest, Split
 
 _OPEN_ATTEMPTS = 20
@@ -44,6 +44,23 @@ class PolicyInput:
         return self.history[-1] if self.history else None
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All attempts at one instance, complete: what an advantage is computed over."""
+
+    id: str
+    trajectories: tuple[Trajectory, ...]
+
+    @property
+    def scored(self) -> tuple[Trajectory, ...]:
+        """The attempts with a reward; a baseline is computed over these alone."""
+        return tuple(trajectory for trajectory in self.trajectories if trajectory.scored)
+
+    @property
+    def unscored(self) -> tuple[Trajectory, ...]:
+        return tuple(trajectory for trajectory in self.trajectories if not trajectory.scored)
+
+
 Policy = Callable[[PolicyInput], Action | Awaitable[Action]]
 
 
@@ -68,17 +85,20 @@ async def rollouts(
     retries: int = 0,
     surface: str | None = None,
     max_answer_chars: int = MAX_ANSWER_CHARS,
+    group_size: int = 1,
 ) -> AsyncIterator[Trajectory]:
-    """Yields trajectories in the order in which they finish.
+    """Yields trajectories in the order in which they finish; every task is attempted `group_size` times.
 
     An episode that fails is yielded too, quarantined and without a reward, and the others go on; only a wrong token
     ends all. `version` (or `policy.version`) is read at every step, because a policy may change while episodes run.
     """
     session = connection or AsyncConnection(connections=min(concurrency, _MAX_CONNECTIONS))
     options: _OpenOptions = {"retries": retries, "surface": surface, "max_answer_chars": max_answer_chars}
-    pool = _WorkerPool(policy, iter(tasks), session, version, options)
+    attempts = ((request, number) for request in tasks for number in range(group_size))
+    pool = _WorkerPool(policy, attempts, session, version, options)
     workers = [asyncio.create_task(pool.work()) for _ in range(concurrency)]
-    progress_bar = Progress(_count(tasks), enabled=progress)
+    total = _count(tasks)
+    progress_bar = Progress(None if total is None else total * group_size, enabled=progress)
     try:
         while (trajectory := await pool.next_finished(workers)) is not None:
             if recorder is not None:
@@ -102,19 +122,58 @@ class _OpenOptions(TypedDict):
     max_answer_chars: int
 
 
+async def group_rollouts(
+    policy: Policy,
+    tasks: Iterable[OpenRequest],
+    *,
+    group_size: int,
+    concurrency: int = 32,
+    version: str | Callable[[], str] | None = None,
+    recorder: Recorder | None = None,
+    connection: AsyncConnection | None = None,
+    progress: bool | None = None,
+    retries: int = 0,
+    surface: str | None = None,
+    max_answer_chars: int = MAX_ANSWER_CHARS,
+) -> AsyncIterator[Group]:
+    """Yields whole groups of attempts at one instance, in the order in which they are complete.
+
+    A group names its unscored members, so that a baseline can leave them out.
+    """
+    open_groups: dict[str, list[Trajectory]] = {}
+    async for trajectory in rollouts(
+        policy,
+        tasks,
+        concurrency=concurrency,
+        version=version,
+        recorder=recorder,
+        connection=connection,
+        progress=progress,
+        retries=retries,
+        surface=surface,
+        max_answer_chars=max_answer_chars,
+        group_size=group_size,
+    ):
+        members = open_groups.setdefault(trajectory.group or "", [])
+        members.append(trajectory)
+        if len(members) == group_size:
+            group = open_groups.pop(trajectory.group or "")
+            yield Group(trajectory.group or "", tuple(sorted(group, key=lambda member: member.attempt or 0)))
+
+
 class _WorkerPool:
     """Workers that take tasks from one iterator and put finished trajectories into one queue."""
 
     def __init__(
         self,
         policy: Policy,
-        tasks: Iterator[OpenRequest],
+        attempts: Iterator[tuple[OpenRequest, int]],
         connection: AsyncConnection,
         version: str | Callable[[], str] | None,
         options: _OpenOptions,
     ) -> None:
         self._policy = policy
-        self._tasks = tasks
+        self._attempts = attempts
         self._connection = connection
         self._version = version
         self._options = options
@@ -122,8 +181,10 @@ class _WorkerPool:
 
     async def work(self) -> None:
         try:
-            for request in self._tasks:
-                await self._finished.put(await self._play(request))
+            for request, number in self._attempts:
+                trajectory = await self._play(request)
+                numbered = trajectory.model_copy(update={"group": group_id(request), "attempt": number})
+                await self._finished.put(numbered)
         finally:
             # A None tells the reader that this worker has ended.
             self._finished.put_nowait(None)

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 
 from dayshift.calls import Call
 from dayshift.errors import HarnessFault
+from dayshift.model_record import ModelRecord
 from dayshift.step import Step
 from dayshift.version import VERSION
 from dayshift.wire import Budget, Message, OpenRequest, Verdict
@@ -28,8 +29,9 @@ _BASE64 = "base64:"
 Ending = Literal["passed", "failed", "quarantined"]
 # The harness answered; the specialist reported; its budget is spent; the call was malformed; a harness fault came.
 TurnEnd = Literal["answered", "reported", "spent", "misstep", "broken"]
-# The environment failed, the policy has a bug, or the caller asked for a task that does not exist.
-Blame = Literal["harness", "policy", "caller"]
+# The environment failed, the policy has a bug, the caller asked for a task that does not exist, or the provider of a
+# model gave no answer.
+Blame = Literal["harness", "policy", "caller", "provider"]
 
 
 class SurfaceRecord(Message):
@@ -147,6 +149,11 @@ class Trajectory(Message):
     # In a team: the orchestrator's turns and the reward of each agent; empty where one agent worked alone.
     turns: list[Turn] = Field(default_factory=list)
     rewards: dict[str, float] = Field(default_factory=dict)
+    # Attempts at one instance form a group, and are numbered in it.
+    group: str | None = None
+    attempt: int | None = None
+    # The conversation, where a model played through `dayshift run`.
+    model: ModelRecord | None = None
 
     @property
     def ending(self) -> Ending:
@@ -196,6 +203,12 @@ class Trajectory(Message):
             turns=list(turns),
             rewards=dict(rewards or {}),
         )
+
+
+def group_id(request: OpenRequest) -> str:
+    """The name of an instance; all attempts at it form a group."""
+    faults = "" if request.faults == "none" else f"+{request.faults}"
+    return f"{request.task or 'free-play'}/{request.split}/{request.seed}@{request.world}{faults}"
 
 
 def encode_text(content: bytes) -> str:

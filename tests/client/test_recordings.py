@@ -132,14 +132,17 @@ def test_every_recorded_episode_replays_to_the_byte(folder: Path, connection: Co
     assert all(result.steps >= 1 for result in results)
 
 
-def test_recordings_from_before_version_0_2_0_replay_to_the_byte(connection: Connection, tmp_path: Path) -> None:
-    """A change of the wire, of the worlds or of the errors that an agent reads breaks this and needs a new version."""
+def test_recordings_from_before_version_0_2_0_load_and_name_the_world_that_changed(
+    connection: Connection, tmp_path: Path
+) -> None:
+    """Version 0.2.0 changed ids, worlds and checks on purpose; its changelog says so."""
     path = tmp_path / SCORED
     path.write_bytes(gzip.decompress((Path(__file__).parent / "recorded_before_0_2_0.jsonl.gz").read_bytes()))
     trajectories = list(read(path))
 
     assert [trajectory.ending for trajectory in trajectories] == ["passed", "failed"]
-    assert [dayshift.verify(trajectory, connection).difference for trajectory in trajectories] == [None, None]
+    differences = [dayshift.verify(trajectory, connection).difference for trajectory in trajectories]
+    assert [difference and difference.what for difference in differences] == ["the fingerprint of the worlds"] * 2
 
 
 @pytest.mark.parametrize(

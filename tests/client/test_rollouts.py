@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dayshift
+import pyarrow.parquet
 import pytest
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.recordings import load
@@ -179,3 +180,40 @@ def test_rollouts_wait_for_a_busy_stack(faulty_server: FaultyServer) -> None:
     faulty_server.busy = 1
     with pytest.raises(dayshift.RetryLater, match="crm is starting"), Connection(faulty_server.address) as connection:
         dayshift.Episode.open(TASK, connection=connection)
+
+
+def test_groups_come_whole_and_name_their_unscored_members(tmp_path: Path) -> None:
+    calls = 0
+
+    def sometimes_faulty(_: PolicyInput) -> dayshift.Call:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise RuntimeError("a bug of the policy")
+        return dayshift.call("submit")
+
+    async def collect(recorder: dayshift.Recorder) -> list[dayshift.Group]:
+        rollouts = dayshift.group_rollouts(
+            sometimes_faulty, seeds(2), group_size=3, concurrency=2, recorder=recorder, progress=False
+        )
+        return [group async for group in rollouts]
+
+    with dayshift.Recorder(tmp_path) as recorder:
+        groups = asyncio.run(collect(recorder))
+
+    assert sorted(group.id for group in groups) == [f"{TASK}/train/{seed}@standard" for seed in range(2)]
+    assert all([member.attempt for member in group.trajectories] == [0, 1, 2] for group in groups)
+    assert sum(len(group.unscored) for group in groups) == 1
+    assert sum(len(group.scored) for group in groups) == 5
+    assert {trajectory.group for trajectory in load(tmp_path)} == {group.id for group in groups}
+
+
+def test_a_second_recorder_loses_nothing_of_the_first(tmp_path: Path) -> None:
+    for seed in range(2):
+        with dayshift.Recorder(tmp_path, parquet=True) as recorder, dayshift.Episode.open(TASK, seed=seed) as episode:
+            episode.submit()
+            recorder.record(episode.trajectory())
+
+    tables = [pyarrow.parquet.read_table(tmp_path / name) for name in ("episodes.parquet", "episodes-2.parquet")]
+    assert [table.column("seed").to_pylist() for table in tables] == [[0], [1]]
+    assert len(list(load(tmp_path))) == 2

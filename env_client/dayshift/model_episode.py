@@ -1,0 +1,112 @@
+"""Plays one episode with a model: asks for a message, makes the calls in it, hands the answers back."""
+
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from dayshift import job_description
+from dayshift.episode import AsyncEpisode
+from dayshift.errors import EpisodeOver
+from dayshift.model_record import ModelRecord, ModelTurn
+from dayshift.models import Conversation, Model, Reply, ToolRequest
+from dayshift.tool_surface import Surface
+
+# Replies in a row without a call; then the model is taken to be done.
+_MAX_SILENT_REPLIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars for a million tokens."""
+
+    input: float
+    output: float
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+@dataclass
+class ModelEpisode:
+    """One episode of one model."""
+
+    model: Model
+    episode: AsyncEpisode
+    surface: Surface
+    max_context_tokens: int
+    prices: Prices | None = None
+    turns: list[ModelTurn] = field(default_factory=list)
+    conversation: Conversation = field(init=False)
+
+    def __post_init__(self) -> None:
+        tools = self.surface.openai_tools()
+        self.conversation = self.model.start(job_description.system_prompt(), tools, self.max_context_tokens)
+        self.conversation.say(f"{self.episode.brief}\n\nIt is now {self.episode.clock}.")
+
+    async def play(self) -> None:
+        """Plays until there is a verdict; a model that stops calling tools hands its work in as it is."""
+        silent_replies = 0
+        while not self.episode.over and silent_replies < _MAX_SILENT_REPLIES:
+            reply = await self._take_turn()
+            silent_replies = 0 if reply.calls else silent_replies + 1
+            if not reply.calls:
+                self.conversation.say(job_description.CONTINUE)
+        if not self.episode.over:
+            await self.episode.submit()
+
+    async def _take_turn(self) -> Reply:
+        sent, started, first = len(self.conversation.messages), perf_counter(), len(self.episode.steps)
+        reply = await self.conversation.complete()
+        seconds = perf_counter() - started
+        removed = sorted(self.conversation.removed)
+        for call in reply.calls:
+            self.conversation.answer(call, await self._call(call))
+        self.turns.append(_record_turn(reply, sent, removed, seconds, first, len(self.episode.steps)))
+        return reply
+
+    async def _call(self, call: ToolRequest) -> str:
+        """Makes one call; every call of a message gets an answer, also those after the last step of the budget."""
+        if self.episode.over:
+            return "Your work is finished."
+        try:
+            return await self.surface.call(self.episode, call.name, call.arguments)
+        except EpisodeOver:
+            if not self.episode.over:
+                await self.episode.submit()
+            return "Your working time is over."
+
+    def record(self) -> ModelRecord:
+        endpoint = self.model.endpoint
+        record = ModelRecord(
+            provider=self.model.provider,
+            model=endpoint.model,
+            sampling={name: getattr(endpoint.sampling, name) for name in type(endpoint.sampling).__dataclass_fields__},
+            system_prompt=self.conversation.system_prompt,
+            system_prompt_version=job_description.VERSION,
+            surface=self.surface.name,
+            tool_tokens=self.surface.tokens,
+            max_context_tokens=self.max_context_tokens,
+            messages=self.conversation.messages,
+            turns=self.turns,
+        )
+        if self.prices is None:
+            return record
+        return record.model_copy(update={"cost": self.prices.cost(record.input_tokens, record.output_tokens)})
+
+
+def _record_turn(reply: Reply, sent: int, removed: list[int], seconds: float, first: int, last: int) -> ModelTurn:
+    usage = reply.usage
+    return ModelTurn(
+        messages_sent=sent,
+        removed=removed,
+        finish_reason=reply.finish_reason,
+        reasoning=reply.reasoning,
+        input_tokens=usage.input_tokens if usage else 0,
+        output_tokens=usage.output_tokens if usage else 0,
+        cached_tokens=usage.cached_tokens if usage else 0,
+        seconds=seconds,
+        first_step=first + 1,
+        last_step=last,
+        prompt_token_ids=None if reply.prompt_token_ids is None else list(reply.prompt_token_ids),
+        token_ids=None if reply.token_ids is None else list(reply.token_ids),
+        logprobs=None if reply.logprobs is None else list(reply.logprobs),
+    )

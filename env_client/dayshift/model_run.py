@@ -1,0 +1,286 @@
+"""Evaluates a model over tasks: plays every attempt that is missing, records it, and can be resumed after a crash."""
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from dayshift import job_description
+from dayshift.agent_session import Agent, AgentSession, load_agent, run_agent
+from dayshift.connection import Address, AsyncConnection
+from dayshift.episode import AsyncEpisode
+from dayshift.errors import HarnessFault, RetryLater, UsageError
+from dayshift.model_episode import ModelEpisode, Prices
+from dayshift.models import Model, ProviderFailure, Sampling, create_model
+from dayshift.recorder import QUARANTINED, SCORED, Recorder
+from dayshift.recordings import load
+from dayshift.rollout import record_unopened
+from dayshift.trajectory import Quarantine, Trajectory, group_id
+from dayshift.version import VERSION
+from dayshift.wire import OpenRequest, Split
+
+RUN_FILE = "run.json"
+PYTHON_AGENT = "python:"
+_OPEN_ATTEMPTS = 20
+_MAX_CONNECTIONS = 64
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What defines the results of a run; a run is resumed with the same options only."""
+
+    model: str
+    tasks: tuple[str, ...]
+    seeds: int = 20
+    first_seed: int = 0
+    rollouts: int = 1
+    surface: str = "core"
+    split: Split = "train"
+    world: str = "standard"
+    faults: str = "none"
+    sampling: Sampling = field(default_factory=Sampling)
+    max_context_tokens: int = 100_000
+    max_answer_chars: int = 16_000
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **json.loads(json.dumps(asdict(self))),
+            "dayshift": VERSION,
+            "system_prompt": job_description.VERSION,
+        }
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What makes a run faster or more patient, and does not define its results."""
+
+    concurrency: int = 16
+    control_url: str | None = None
+    base_url: str | None = None
+    timeout_seconds: float = 300.0
+    provider_retries: int = 6
+    prices: Prices | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at an instance; all attempts at it form a group."""
+
+    request: OpenRequest
+    number: int
+
+    @property
+    def group(self) -> str:
+        return group_id(self.request)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.group, self.number
+
+
+def prepare_folder(folder: Path, options: RunOptions, *, resume: bool) -> set[tuple[str, int]]:
+    """Writes or compares the run's options, and returns the attempts that already have a verdict."""
+    file = folder / RUN_FILE
+    has_recordings = any((folder / name).exists() for name in (SCORED, QUARANTINED))
+    if has_recordings and not file.exists():
+        raise UsageError(f"{folder} holds recordings that are not of a run: name another --output")
+    if not has_recordings:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(options.as_json(), indent=2) + "\n")
+        return set()
+    _require_same(json.loads(file.read_text()), options, folder)
+    if not resume:
+        raise UsageError(f"{folder} holds a run already: add --resume to go on with it, or name another --output")
+    return {
+        (trajectory.group, trajectory.attempt)
+        for trajectory in load(folder)
+        if trajectory.group is not None and trajectory.attempt is not None
+    }
+
+
+def _require_same(earlier: dict[str, Any], options: RunOptions, folder: Path) -> None:
+    current = options.as_json()
+    changed = [name for name in current if current[name] != earlier.get(name)]
+    if changed:
+        differences = ", ".join(f"{name} was {earlier.get(name)!r} and is {current[name]!r}" for name in changed)
+        raise UsageError(f"{folder} was started with other options: {differences}")
+
+
+def select_families(patterns: Sequence[str], available: Sequence[str]) -> list[str]:
+    """Returns the families that the patterns name (`crm/*`), and refuses a pattern that names none."""
+    for pattern in patterns:
+        if not any(fnmatchcase(family, pattern) for family in available):
+            raise UsageError(f"no task of this split is called {pattern!r}; `dayshift tasks` lists them")
+    return [family for family in available if any(fnmatchcase(family, pattern) for pattern in patterns)]
+
+
+def list_attempts(options: RunOptions, families: Sequence[str]) -> list[Attempt]:
+    """All attempts of a run; groups come one after the other, so that a run that ends early holds whole groups."""
+    return [
+        Attempt(
+            OpenRequest(task=family, seed=seed, split=options.split, world=options.world, faults=options.faults), number
+        )
+        for seed in range(options.first_seed, options.first_seed + options.seeds)
+        for family in families
+        for number in range(options.rollouts)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run is going to play, and how many attempts were finished before."""
+
+    families: list[str]
+    attempts: list[Attempt]
+    finished: int
+
+
+async def play_run(
+    options: RunOptions,
+    limits: RunLimits,
+    folder: Path,
+    *,
+    resume: bool = False,
+    announce: Callable[[Plan], None] = lambda _plan: None,
+) -> AsyncGenerator[Trajectory, None]:
+    """Plays the attempts that have no verdict yet, records each, and yields them as they finish."""
+    player = _create_player(options, limits)
+    address = Address.find(limits.control_url)
+    connection = AsyncConnection(address, connections=min(limits.concurrency, _MAX_CONNECTIONS))
+    try:
+        plan = await _make_plan(options, folder, connection, resume=resume)
+        announce(plan)
+        with Recorder(folder) as recorder:
+            async for trajectory in _play_all(player, plan.attempts, connection, limits.concurrency):
+                recorder.record(trajectory)
+                yield trajectory
+    finally:
+        await player.close()
+        await connection.close()
+
+
+async def _make_plan(options: RunOptions, folder: Path, connection: AsyncConnection, *, resume: bool) -> Plan:
+    listed = (await connection.run(connection.address.control.families())).families
+    families = select_families(options.tasks, [family.id for family in listed if options.split in family.split])
+    finished = prepare_folder(folder, options, resume=resume)
+    attempts = [attempt for attempt in list_attempts(options, families) if attempt.key not in finished]
+    return Plan(families, attempts, len(finished))
+
+
+async def _play_all(
+    player: "_Player", attempts: Sequence[Attempt], connection: AsyncConnection, concurrency: int
+) -> AsyncIterator[Trajectory]:
+    waiting: Iterator[Attempt] = iter(attempts)
+    running: set[asyncio.Task[Trajectory]] = set()
+    try:
+        while True:
+            while len(running) < concurrency and (attempt := next(waiting, None)) is not None:
+                running.add(asyncio.create_task(player.play(attempt, connection)))
+            if not running:
+                return
+            finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in finished:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class _Player(ABC):
+    """Plays attempts; how it works in an episode is the subclass's own."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self.options = options
+
+    async def play(self, attempt: Attempt, connection: AsyncConnection) -> Trajectory:
+        try:
+            episode = await self._open(attempt.request, connection)
+        except HarnessFault as error:
+            trajectory = record_unopened(attempt.request, error, self.options.model, None)
+        else:
+            async with episode:
+                trajectory = await self._finish(episode)
+        return trajectory.model_copy(update={"group": attempt.group, "attempt": attempt.number})
+
+    async def _open(self, request: OpenRequest, connection: AsyncConnection) -> AsyncEpisode:
+        for attempts_left in reversed(range(_OPEN_ATTEMPTS)):
+            try:
+                return await AsyncEpisode.open(
+                    request,
+                    connection=connection,
+                    surface=self.options.surface,
+                    max_answer_chars=self.options.max_answer_chars,
+                )
+            except RetryLater as error:
+                if not attempts_left:
+                    raise
+                await asyncio.sleep(error.problem.retry_after or 1)
+        raise AssertionError("the last attempt returns or raises")
+
+    @abstractmethod
+    async def _finish(self, episode: AsyncEpisode) -> Trajectory: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+
+class _ModelPlayer(_Player):
+    def __init__(self, options: RunOptions, model: Model, prices: Prices | None) -> None:
+        super().__init__(options)
+        self._model = model
+        self._prices = prices
+
+    async def _finish(self, episode: AsyncEpisode) -> Trajectory:
+        surface, options = episode.protocol.require_surface(), self.options
+        played = ModelEpisode(self._model, episode, surface, options.max_context_tokens, self._prices)
+        quarantine = None
+        try:
+            await played.play()
+        except HarnessFault:
+            pass  # the protocol keeps its fault, and the trajectory holds it
+        except ProviderFailure as failure:
+            quarantine = Quarantine(blame="provider", kind=failure.kind, because=str(failure))
+        trajectory = Trajectory.of(episode.protocol, policy=options.model, quarantine=quarantine)
+        return trajectory.model_copy(update={"model": played.record()})
+
+    async def close(self) -> None:
+        await self._model.close()
+
+
+class _AgentPlayer(_Player):
+    def __init__(self, options: RunOptions, agent: Agent) -> None:
+        super().__init__(options)
+        self._agent = agent
+
+    async def _finish(self, episode: AsyncEpisode) -> Trajectory:
+        quarantine = None
+        try:
+            answer = await run_agent(self._agent, AgentSession(episode, episode.protocol.require_surface()))
+            if not episode.over:
+                await episode.submit(answer)
+        except HarnessFault:
+            pass  # the protocol keeps its fault, and the trajectory holds it
+        except Exception as error:  # noqa: BLE001 - a bug of an agent ends its own episode only
+            quarantine = Quarantine(blame="policy", kind=type(error).__name__, because=str(error))
+        return Trajectory.of(episode.protocol, policy=self.options.model, quarantine=quarantine)
+
+    async def close(self) -> None:
+        """An agent closes its own things."""
+
+
+def _create_player(options: RunOptions, limits: RunLimits) -> _Player:
+    if options.model.startswith(PYTHON_AGENT):
+        return _AgentPlayer(options, load_agent(options.model.removeprefix(PYTHON_AGENT)))
+    model = create_model(
+        options.model,
+        base_url=limits.base_url,
+        sampling=options.sampling,
+        timeout_seconds=limits.timeout_seconds,
+        retries=limits.provider_retries,
+    )
+    return _ModelPlayer(options, model, limits.prices)

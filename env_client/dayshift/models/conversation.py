@@ -1,0 +1,171 @@
+"""Conversation: what a model was told, asked and answered in one episode, in the format of its provider."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dayshift.errors import DayshiftError, UsageError
+from dayshift.operations import OpenAiTool
+
+# Replaces an answer that no longer fits into the model's context.
+REMOVED_ANSWER = "[This answer was removed to save space. Call again if you need it.]"
+_CHARS_PER_TOKEN = 4
+# The newest answers are what the model works with; they are never removed.
+_KEPT_ANSWERS = 4
+# A conversation that is too long is cut to this share of its limit, so that not every turn cuts again.
+_SHARE_AFTER_CUT = 0.7
+
+NativeMessage = dict[str, Any]
+
+
+class ProviderFailure(DayshiftError):
+    """The model's provider failed: it gave no answer after all retries. The episode is unscored."""
+
+    def __init__(self, kind: str, because: str) -> None:
+        super().__init__(because)
+        self.kind = kind
+
+
+class ModelUnavailable(UsageError):
+    """The provider refuses the model or the key: no episode could be played, so the run ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A call that a model wrote: the arguments are text, which need not be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one reply, as the provider counts them."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One message of a model."""
+
+    message: NativeMessage
+    text: str
+    calls: tuple[ToolRequest, ...]
+    finish_reason: str
+    reasoning: str = ""
+    usage: Usage | None = None
+    # Where the server returns them: token ids of the prompt and of the completion, and log probabilities.
+    prompt_token_ids: tuple[int, ...] | None = None
+    token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a model is asked; what is None is left to the provider."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_output_tokens: int = 4096
+    logprobs: bool = False
+    token_ids: bool = False
+
+
+class Conversation(ABC):
+    """The messages of one episode; `complete` asks for the next one.
+
+    `messages` holds everything that was said. `sent` is what the model is given: the same, with the content of the
+    oldest answers replaced once the whole is longer than `max_context_tokens`.
+    """
+
+    def __init__(self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int) -> None:
+        self.system_prompt = system_prompt
+        self.tools = tools
+        self.messages: list[NativeMessage] = []
+        self.removed: set[int] = set()
+        self._answers: list[int] = []
+        self._max_chars = max_context_tokens * _CHARS_PER_TOKEN
+        self._fixed_chars = len(system_prompt) + len(json.dumps(tools))
+        self._lengths: list[int] = []
+
+    async def complete(self) -> Reply:
+        """Asks the provider for the next message and adds it."""
+        self._fit_context()
+        reply = await self._request(self.sent)
+        self._add(reply.message)
+        return reply
+
+    def say(self, text: str) -> None:
+        self._add(self._user_message(text))
+
+    def answer(self, call: ToolRequest, text: str) -> None:
+        self._answers.append(len(self.messages))
+        self._add(self._answer_message(call, text))
+
+    @property
+    def sent(self) -> list[NativeMessage]:
+        return [
+            self._without_answer(message) if index in self.removed else message
+            for index, message in enumerate(self.messages)
+        ]
+
+    def _add(self, message: NativeMessage) -> None:
+        self.messages.append(message)
+        self._lengths.append(len(json.dumps(message, ensure_ascii=False, default=str)))
+
+    def _fit_context(self) -> None:
+        if self._fixed_chars + sum(self._lengths) <= self._max_chars:
+            return
+        for index in self._answers[:-_KEPT_ANSWERS]:
+            if self._fixed_chars + sum(self._lengths) <= self._max_chars * _SHARE_AFTER_CUT:
+                return
+            if index not in self.removed and self._lengths[index] > len(REMOVED_ANSWER):
+                self.removed.add(index)
+                self._lengths[index] = len(REMOVED_ANSWER)
+
+    @abstractmethod
+    async def _request(self, messages: list[NativeMessage]) -> Reply: ...
+
+    @abstractmethod
+    def _user_message(self, text: str) -> NativeMessage: ...
+
+    @abstractmethod
+    def _answer_message(self, call: ToolRequest, text: str) -> NativeMessage: ...
+
+    @abstractmethod
+    def _without_answer(self, message: NativeMessage) -> NativeMessage:
+        """The same message with REMOVED_ANSWER in place of the tool's answer."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is served, and how patient the client is with its provider."""
+
+    model: str
+    base_url: str | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    timeout_seconds: float = 300.0
+    # Rate limits, time-outs and failures of the provider: the SDK waits (as Retry-After says) and asks again.
+    retries: int = 6
+
+
+class Model(ABC):
+    """A model of a provider; it starts one conversation for each episode."""
+
+    provider: str
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+
+    @abstractmethod
+    def start(self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int) -> Conversation: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...

@@ -1,0 +1,254 @@
+"""The results of a run by family (pass rates with intervals, pass@k, pass^k, tokens, cost), and two runs compared."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+from statistics import fmean, variance
+
+from dayshift.report import FAILURE_RATE_LIMIT, wilson_interval
+from dayshift.report_text import render_columns
+from dayshift.trajectory import Trajectory
+
+_ALL = "all"
+_Z = 1.959964
+
+
+def latest_attempts(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
+    """One trajectory for each attempt: an attempt that was unscored may have been played again after a resume."""
+    latest: dict[tuple[str | None, int | None, str], Trajectory] = {}
+    for trajectory in trajectories:
+        unnumbered = trajectory.manifest.episode_id if trajectory.group is None else ""
+        key = (trajectory.group, trajectory.attempt, unnumbered)
+        if key not in latest or trajectory.scored or not latest[key].scored:
+            latest[key] = trajectory
+    return list(latest.values())
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyResult:
+    """The results of one family, or of all."""
+
+    family: str
+    episodes: int
+    scored: int
+    passed: int
+    # k is the number of attempts at each instance; None where no instance has as many scored attempts.
+    pass_at_k: float | None
+    pass_power_k: float | None
+    mean_reward: float | None
+    mean_steps: float
+    mean_tokens: float
+    cost: float | None
+
+    @property
+    def rate(self) -> float | None:
+        return self.passed / self.scored if self.scored else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The results of a run."""
+
+    k: int
+    families: list[FamilyResult]
+    total: FamilyResult
+    environment_failures: int
+    provider_failures: int
+    policy_failures: int
+    flagged: int
+
+    @property
+    def environment_failure_rate(self) -> float:
+        return self.environment_failures / self.total.episodes if self.total.episodes else 0.0
+
+
+def summarise_run(trajectories: Iterable[Trajectory]) -> RunSummary:
+    episodes = latest_attempts(trajectories)
+    by_family: dict[str, list[Trajectory]] = defaultdict(list)
+    groups: dict[str, int] = defaultdict(int)
+    for episode in episodes:
+        by_family[episode.manifest.open.task or "free play"].append(episode)
+        groups[episode.group or episode.manifest.episode_id] += 1
+    k = max(groups.values(), default=1)
+    blames = [episode.quarantine.blame for episode in episodes if episode.quarantine is not None]
+    return RunSummary(
+        k=k,
+        families=[_summarise(family, by_family[family], k) for family in sorted(by_family)],
+        total=_summarise(_ALL, episodes, k),
+        environment_failures=blames.count("harness"),
+        provider_failures=blames.count("provider"),
+        policy_failures=blames.count("policy"),
+        flagged=sum(episode.flagged for episode in episodes),
+    )
+
+
+def _summarise(family: str, episodes: Sequence[Trajectory], k: int) -> FamilyResult:
+    scored = [episode for episode in episodes if episode.scored]
+    rewards = [episode.reward for episode in scored if episode.reward is not None]
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for episode in scored:
+        groups[episode.group or episode.manifest.episode_id].append(episode.ending == "passed")
+    complete = [attempts for attempts in groups.values() if len(attempts) >= k]
+    costs = [episode.model.cost for episode in episodes if episode.model and episode.model.cost is not None]
+    return FamilyResult(
+        family=family,
+        episodes=len(episodes),
+        scored=len(scored),
+        passed=sum(episode.ending == "passed" for episode in scored),
+        pass_at_k=fmean(pass_at(len(attempts), sum(attempts), k) for attempts in complete) if complete else None,
+        pass_power_k=fmean(pass_power(len(attempts), sum(attempts), k) for attempts in complete) if complete else None,
+        mean_reward=fmean(rewards) if rewards else None,
+        mean_steps=fmean(len(episode.steps) for episode in episodes) if episodes else 0.0,
+        mean_tokens=fmean(count_tokens(episode) for episode in episodes) if episodes else 0.0,
+        cost=sum(costs) if costs else None,
+    )
+
+
+def count_tokens(trajectory: Trajectory) -> int:
+    """Tokens as the provider counted them, or estimated from the calls where no provider did."""
+    if trajectory.model is not None and (tokens := trajectory.model.input_tokens + trajectory.model.output_tokens):
+        return tokens
+    return trajectory.cost.tokens_estimated
+
+
+def pass_at(attempts: int, passed: int, k: int) -> float:
+    """The chance that at least one of k attempts passes, drawn from these attempts without putting back."""
+    return 1 - comb(attempts - passed, k) / comb(attempts, k)
+
+
+def pass_power(attempts: int, passed: int, k: int) -> float:
+    """The chance that all of k attempts pass, drawn from these attempts without putting back."""
+    return comb(passed, k) / comb(attempts, k)
+
+
+def render_run(summary: RunSummary) -> str:
+    k = summary.k
+    head = (
+        "task",
+        "episodes",
+        "passed",
+        "rate",
+        "95 % interval",
+        f"pass@{k}",
+        f"pass^{k}",
+        "reward",
+        "steps",
+        "tokens",
+    )
+    with_cost = summary.total.cost is not None
+    rows = [_cells(result, with_cost=with_cost) for result in (*summary.families, summary.total)]
+    limit = f"{FAILURE_RATE_LIMIT:.0%}"
+    relation = "below" if summary.environment_failure_rate <= FAILURE_RATE_LIMIT else "ABOVE"
+    failures = f"environment failures {summary.environment_failures} of {summary.total.episodes}"
+    lines = [
+        render_columns((*head, "cost $") if with_cost else head, rows),
+        "",
+        f"{failures} ({summary.environment_failure_rate:.2%}), {relation} the {limit} line",
+    ]
+    if summary.provider_failures:
+        lines.append(f"unscored because the provider failed: {summary.provider_failures}; --resume plays them again")
+    if summary.policy_failures:
+        lines.append(f"unscored because of a bug in the agent: {summary.policy_failures}")
+    if summary.flagged:
+        lines.append(f"flagged: {summary.flagged}")
+    return "\n".join(lines)
+
+
+def _cells(result: FamilyResult, *, with_cost: bool) -> tuple[str, ...]:
+    low, high = wilson_interval(result.passed, result.scored) if result.scored else (0.0, 0.0)
+    return (
+        result.family,
+        str(result.episodes),
+        str(result.passed),
+        _percent(result.rate),
+        f"{low:.0%} – {high:.0%}" if result.scored else "–",
+        _percent(result.pass_at_k),
+        _percent(result.pass_power_k),
+        "–" if result.mean_reward is None else f"{result.mean_reward:+.3f}",
+        f"{result.mean_steps:.1f}",
+        f"{result.mean_tokens:,.0f}",
+        *((f"{result.cost or 0:.4f}",) if with_cost else ()),
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The difference of two runs in one family: the second less the first, with 95 % intervals."""
+
+    family: str
+    first_rate: float
+    second_rate: float
+    interval: tuple[float, float]
+    reward_difference: float
+    reward_reach: float
+
+    @property
+    def is_clear(self) -> bool:
+        low, high = self.interval
+        return low > 0 or high < 0
+
+
+def compare_runs(first: Iterable[Trajectory], second: Iterable[Trajectory]) -> list[Comparison]:
+    """Compares the families that both runs hold; the last row is all of them together."""
+    sides = [_scored_by_family(first), _scored_by_family(second)]
+    common = sorted(sides[0].keys() & sides[1].keys())
+    rows = [_compare(family, sides[0][family], sides[1][family]) for family in common]
+    if len(common) > 1:
+        together = [[episode for family in common for episode in side[family]] for side in sides]
+        rows.append(_compare(_ALL, together[0], together[1]))
+    return rows
+
+
+def _scored_by_family(trajectories: Iterable[Trajectory]) -> dict[str, list[Trajectory]]:
+    families: dict[str, list[Trajectory]] = defaultdict(list)
+    for episode in latest_attempts(trajectories):
+        if episode.scored:
+            families[episode.manifest.open.task or "free play"].append(episode)
+    return families
+
+
+def _compare(family: str, first: Sequence[Trajectory], second: Sequence[Trajectory]) -> Comparison:
+    passed = [sum(episode.ending == "passed" for episode in side) for side in (first, second)]
+    rewards = [[episode.reward for episode in side if episode.reward is not None] for side in (first, second)]
+    spread = sum(variance(side) / len(side) if len(side) > 1 else 0.0 for side in rewards)
+    return Comparison(
+        family=family,
+        first_rate=passed[0] / len(first),
+        second_rate=passed[1] / len(second),
+        interval=difference_interval(passed[0], len(first), passed[1], len(second)),
+        reward_difference=fmean(rewards[1]) - fmean(rewards[0]),
+        reward_reach=_Z * sqrt(spread),
+    )
+
+
+def difference_interval(first: int, of_first: int, second: int, of_second: int) -> tuple[float, float]:
+    """Newcombe's interval of the difference of two shares, which is made of the two Wilson intervals."""
+    rates = first / of_first, second / of_second
+    (low_1, high_1), (low_2, high_2) = wilson_interval(first, of_first), wilson_interval(second, of_second)
+    difference = rates[1] - rates[0]
+    return (
+        difference - sqrt((rates[1] - low_2) ** 2 + (high_1 - rates[0]) ** 2),
+        difference + sqrt((high_2 - rates[1]) ** 2 + (rates[0] - low_1) ** 2),
+    )
+
+
+def render_comparison(rows: Sequence[Comparison]) -> str:
+    head = ("task", "first", "second", "difference", "95 % interval", "reward", "")
+    cells = [
+        (
+            row.family,
+            f"{row.first_rate:.1%}",
+            f"{row.second_rate:.1%}",
+            f"{row.second_rate - row.first_rate:+.1%}",
+            f"{row.interval[0]:+.1%} – {row.interval[1]:+.1%}",
+            f"{row.reward_difference:+.3f} ± {row.reward_reach:.3f}",
+            "differs" if row.is_clear else "",
+        )
+        for row in rows
+    ]
+    return render_columns(head, cells)

@@ -1,0 +1,251 @@
+"""`dayshift run`: a model's work is recorded whole, a provider's failure is nobody's reward, and a run can go on."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dayshift.calls import SUBMIT
+from dayshift.cli import main
+from dayshift.connection import Address
+from dayshift.recordings import load
+from dayshift.run_summary import difference_interval, pass_at, pass_power, summarise_run
+from dayshift.trajectory import Trajectory
+
+from tests.client.scripted_provider import ScriptedProvider
+
+TASK = "crm/correct-contact"
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedProvider]:
+    server = ScriptedProvider().start()
+    yield server
+    server.stop()
+
+
+class Runner:
+    """Runs the command against the scripted provider."""
+
+    def __init__(self, provider: ScriptedProvider, folder: Path) -> None:
+        self.provider = provider
+        self.folder = folder
+
+    def __call__(self, model: str, *options: str, tasks: str = TASK, path: str = "/v1") -> list[Trajectory]:
+        fixed = ("--base-url", self.provider.url + path, "--tasks", tasks)
+        code = main(["run", "--model", model, *fixed, "--output", str(self.folder), *options])
+        assert code == 0
+        return list(load(self.folder, quarantined=True))
+
+
+@pytest.fixture
+def run(provider: ScriptedProvider, address: Address, tmp_path: Path) -> Runner:
+    return Runner(provider, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("model", "path"), [("openai/steady", "/v1"), ("openai-responses/steady", "/v1"), ("anthropic/steady", "")]
+)
+def test_each_protocol_plays_an_episode_to_its_verdict(run: Runner, model: str, path: str) -> None:
+    (trajectory,) = run(model, "--seeds", "1", path=path)
+
+    assert trajectory.verdict is not None
+    assert [step.operation for step in trajectory.steps][-1] == SUBMIT
+    record = trajectory.model
+    assert record is not None
+    assert [turn.output_tokens for turn in record.turns] == [10, 10]
+    assert record.turns[0].reasoning == ("" if model.startswith("openai/") else "look first")
+    assert record.turns[0].first_step == record.turns[0].last_step == 1
+    assert record.surface == "core"
+
+
+def test_a_job_description_is_sent_and_no_word_of_a_test(run: Runner) -> None:
+    run("openai/steady", "--seeds", "1")
+
+    request = run.provider.requests[0]
+    system = request["messages"][0]["content"].lower()
+    assert not [word for word in ("episode", "reward", "score", "benchmark", "simulat") if word in system]
+    assert request["max_tokens"] == 4096
+    assert "temperature" not in request
+
+
+def test_a_rate_limit_is_waited_out_and_leaves_no_trace_in_the_verdict(run: Runner) -> None:
+    trajectories = run("openai/rate-limited", "--seeds", "3")
+
+    assert [trajectory.ending for trajectory in trajectories] == ["failed"] * 3
+    assert all(len(trajectory.steps) == 2 for trajectory in trajectories)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("broken", "InternalServerError"), ("slow", "APITimeoutError"), ("garbage", "BadAnswer")]
+)
+def test_a_provider_that_fails_leaves_the_episode_unscored(run: Runner, model: str, kind: str) -> None:
+    (trajectory,) = run(f"openai/{model}", "--seeds", "1", "--retries", "1", "--timeout", "0.5")
+
+    assert trajectory.ending == "quarantined"
+    assert trajectory.quarantine is not None
+    assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", kind)
+    assert summarise_run([trajectory]).environment_failures == 0
+    assert summarise_run([trajectory]).provider_failures == 1
+
+
+def test_a_model_that_does_not_exist_ends_the_run_with_one_sentence(
+    run: Runner, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    code = main(["run", "--model", "openai/unknown", "--base-url", run.provider.url + "/v1", "--tasks", TASK])
+
+    assert code == 2
+    assert "the provider refuses" in capsys.readouterr().err
+
+
+def test_a_malformed_call_is_an_ordinary_answer(run: Runner) -> None:
+    (trajectory,) = run("openai/malformed", "--seeds", "1")
+
+    assert [step.status for step in trajectory.steps[:2]] == [0, 0]
+    assert trajectory.scored
+    answers = [message["content"] for message in trajectory.model.messages if message["role"] == "tool"]  # type: ignore[union-attr]  # a model played
+    assert "not JSON" in answers[0]
+    assert "no_such_tool" in answers[1]
+
+
+@pytest.mark.parametrize("model", ["silent", "chatty"])
+def test_a_model_that_calls_nothing_hands_in_its_work_as_it_is(run: Runner, model: str) -> None:
+    (trajectory,) = run(f"openai/{model}", "--seeds", "1")
+
+    assert trajectory.ending == "failed"
+    assert [step.operation for step in trajectory.steps] == [SUBMIT]
+    assert len(run.provider.requests) == 3
+
+
+def test_an_endless_model_is_stopped_by_the_budget_and_its_context_stays_bounded(run: Runner) -> None:
+    (trajectory,) = run("openai/endless", "--seeds", "1", "--context-tokens", "11000", "--answer-chars", "3000")
+
+    assert trajectory.scored
+    assert trajectory.manifest.budget is not None
+    assert len(trajectory.steps) == trajectory.manifest.budget.steps + 1
+    record = trajectory.model
+    assert record is not None
+    assert record.turns[-1].removed, "the oldest answers must be replaced"
+    sizes = [len(json.dumps(request["messages"])) for request in run.provider.requests]
+    assert max(sizes) < 4 * 11000
+    kept = [message["content"] for message in record.messages if message["role"] == "tool"]
+    assert not any("removed to save space" in text for text in kept), "the record keeps what was answered"
+
+
+def test_a_killed_run_goes_on_where_it_stopped(run: Runner) -> None:
+    first = run("openai/steady", "--seeds", "2", "--rollouts", "2")
+    lines = (run.folder / "trajectories.jsonl").read_text().splitlines(keepends=True)
+    (run.folder / "trajectories.jsonl").write_text("".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])
+    asked = len(run.provider.requests)
+
+    again = run("openai/steady", "--seeds", "2", "--rollouts", "2", "--resume")
+
+    assert len(run.provider.requests) - asked == 2, "one attempt of two turns is missing"
+    assert {(t.group, t.attempt) for t in again} == {(t.group, t.attempt) for t in first}
+
+
+def test_what_a_provider_failed_is_played_again_on_resume(run: Runner) -> None:
+    run.provider.failing = True
+    run("openai/steady", "--seeds", "2", "--retries", "0")
+    run.provider.failing = False
+
+    trajectories = run("openai/steady", "--seeds", "2", "--retries", "0", "--resume")
+
+    summary = summarise_run(trajectories)
+    assert (summary.total.episodes, summary.total.scored, summary.provider_failures) == (2, 2, 0)
+
+
+def test_a_run_does_not_go_on_with_other_options(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    run("openai/steady", "--seeds", "1")
+    fixed = ["--base-url", run.provider.url + "/v1", "--output", str(run.folder), "--tasks", TASK]
+
+    assert main(["run", "--model", "openai/steady", *fixed, "--seeds", "1"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main(["run", "--model", "openai/steady", *fixed, "--seeds", "5", "--resume"]) == 2
+    assert "seeds was 1 and is 5" in capsys.readouterr().err
+
+
+def test_token_ids_and_log_probabilities_are_kept_where_the_server_returns_them(run: Runner) -> None:
+    (trajectory,) = run("openai/steady", "--seeds", "1", "--logprobs", "--token-ids", "--temperature", "0.7")
+
+    assert trajectory.model is not None
+    assert trajectory.model.turns[0].token_ids == [7, 8, 9]
+    assert trajectory.model.turns[0].logprobs == [-0.25]
+    assert trajectory.model.sampling["temperature"] == 0.7
+
+
+def test_the_table_has_rates_intervals_tokens_and_cost(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    run("openai/steady", "--seeds", "2", "--rollouts", "2", "--price-input", "1", "--price-output", "10")
+
+    table = capsys.readouterr().out
+    assert "pass@2" in table
+    assert "pass^2" in table
+    # Two turns of 100 and 10 tokens: 2 × (100 × 1 + 10 × 10) / 10⁶ dollars in each of four episodes.
+    assert "0.0016" in table
+    assert "environment failures 0 of 4 (0.00%), below the 5% line" in table
+    assert (run.folder / "report.html").exists()
+
+
+def test_an_agent_of_ones_own_is_a_function(
+    address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my_agents.py").write_text(
+        "async def patient(session):\n"
+        "    assert 'crm_contacts_search' in {tool['function']['name'] for tool in session.tools}\n"
+        "    await session.call('crm_contacts_search', {'limit': 1})\n"
+        "def blocking(session):\n"
+        "    session.call('crm_contacts_search', '{\"limit\": 1}')\n"
+        "def faulty(session):\n"
+        "    raise RuntimeError('a bug of mine')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    for name in ("patient", "blocking", "faulty"):
+        model = f"python:my_agents.{name}"
+        assert main(["run", "--model", model, "--tasks", TASK, "--seeds", "1"]) == 0
+    by_name = {t.policy: t for t in load("runs", quarantined=True)}
+
+    assert by_name["python:my_agents.patient"].scored
+    assert by_name["python:my_agents.blocking"].scored
+    quarantine = by_name["python:my_agents.faulty"].quarantine
+    assert quarantine is not None
+    assert (quarantine.blame, quarantine.because) == ("policy", "a bug of mine")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("gpt-5", "PROVIDER/NAME"),
+        ("openai/x", "OPENAI_API_KEY"),
+        ("python:nothing", "MODULE.FUNCTION"),
+        ("python:no_such_module.agent", "cannot be imported"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused_in_one_sentence(
+    model: str, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    assert main(["run", "--model", model]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_pass_at_k_and_pass_power_k_are_unbiased() -> None:
+    assert pass_at(4, 1, 2) == pytest.approx(0.5)
+    assert pass_power(4, 2, 2) == pytest.approx(1 / 6)
+    assert (pass_at(2, 0, 2), pass_power(2, 2, 2)) == (0.0, 1.0)
+
+
+def test_two_runs_are_compared_with_intervals(run: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("openai/steady", "--seeds", "2")
+    capsys.readouterr()
+
+    assert main(["compare", str(run.folder), str(run.folder)]) == 0
+    assert "+0.0%" in capsys.readouterr().out
+    low, high = difference_interval(10, 100, 40, 100)
+    assert 0.1 < low < 0.3 < high < 0.5
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert main(["compare", str(run.folder), str(empty)]) == 2
