@@ -11,7 +11,7 @@ from dayshift.wire import Verdict
 
 from fixtures.codebase import bug_search
 from fixtures.codebase.packages import packages
-from fixtures.codebase.tidying import KINDS, kinds_for, tidy, units
+from fixtures.codebase.pull_changes import KINDS, kinds_for, tidy, units
 from fixtures.tasks.family import Call
 from fixtures.tasks.ide.shared import records as ide_records
 from fixtures.tasks.registry import families, family
