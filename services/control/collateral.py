@@ -218,7 +218,7 @@ class _RowJudge:
 
     def _undoes(self, name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
         """Nobody else has written it in between; a staged field may go on to the next stage, though not back."""
-        if value_at(later.before, name) != value_at(earlier.after, name):
+        if name in self.judging.assignment_fields or value_at(later.before, name) != value_at(earlier.after, name):
             return False
         is_staged = name in self.judging.staged_fields
         return not is_staged or value_at(later.after, name) == value_at(earlier.before, name)

@@ -118,7 +118,8 @@ judging = Judging(
     end_markers=("deleted_at", "body.deleted_at"),
     maintained_fields=("*updated_at", "body.metrics.*"),
     # Who works on a ticket changes with the work: it is taken, handed over and given back.
-    staged_fields=frozenset({"body.status", "body.assignee_id", "body.group_id"}),
+    staged_fields=frozenset({"body.status", "body.group_id"}),
+    assignment_fields=frozenset({"body.assignee_id"}),
     # Staff cannot rate in a customer's place, nor write under another author's name.
     impersonation_paths=("/satisfaction_rating",),
     impersonation_names=("author_id",),

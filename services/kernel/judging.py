@@ -40,6 +40,8 @@ class Judging:
     maintained_fields: tuple[str, ...] = ("*updated_at",)
     # Fields that work moves on from one value to the next: such a move corrects no earlier write.
     staged_fields: frozenset[str] = frozenset()
+    # Fields that say who works on something: to take work and to hand it on takes no earlier write back.
+    assignment_fields: frozenset[str] = frozenset()
     # Tables whose rows define fields or types: a new row there may be a place to hide a result in.
     definition_tables: frozenset[str] = frozenset()
     # Whether a row records what happened (a call, a note): destroying one is tampering.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -264,6 +265,20 @@ def test_a_row_made_by_mistake_and_archived_again_is_a_slip() -> None:
 
     assert collateral(made_and_gone) == ()
     assert score(instance(), evidence(ONE, history=made_and_gone), None).exact == Fraction(39, 40)
+
+
+def test_taking_a_ticket_and_handing_it_on_takes_nothing_back() -> None:
+    def ticket(assignee: int | None, status: str) -> dict[str, Any]:
+        return {"id": 9, "updated_at": 1, "body": {"assignee_id": assignee, "status": status}}
+
+    def count(*states: dict[str, Any]) -> int:
+        changes = [change(9, before, after) | {"table": "tickets"} for before, after in pairwise(states)]
+        return collect_collateral({"desk": list(map(RecordedChange, changes))}, (), lambda *_: True).slips
+
+    free = ticket(None, "open")
+
+    assert count(free, ticket(7, "open"), free) == 0
+    assert count(free, ticket(None, "solved"), free) == 1
 
 
 def test_filling_what_a_new_row_left_open_takes_nothing_back() -> None:
