@@ -11,7 +11,12 @@ WORLD = "small"
 
 def small_company(factory: pytest.TempPathFactory) -> Path:
     """A `var` folder with its worlds; whoever comes second finds them there."""
-    var = factory.getbasetemp() / "small-company"
+    return build_company(factory, WORLD)
+
+
+def build_company(factory: pytest.TempPathFactory, world: str) -> Path:
+    """A `var` folder with the worlds of any size; whoever comes second finds them there."""
+    var = factory.getbasetemp() / f"{world}-company"
     (var / "worlds").mkdir(parents=True, exist_ok=True)
-    build(WORLD, var / "worlds")
+    build(world, var / "worlds")
     return var

@@ -1,7 +1,7 @@
 """The verdict: findings and collateral in, an outcome and an exact reward out. Pure arithmetic, no I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -39,6 +39,8 @@ _UNAPPROVED = Fraction(4)
 # `because` is a line to read: the first reasons of each kind, and how many more there are.
 _REASONS_SHOWN = 2
 _LONGEST_REASON = 200
+# Where a product's name stands in other findings.
+_ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +219,23 @@ def _score_findings(instance: Instance, evidence: Evidence, answer: JsonValue) -
         *((goal.question, goal.weight) for goal in instance.goals),
         *((constraint.question, -constraint.harm) for constraint in instance.constraints),
     ]
-    return [_score_finding(question, weight, queues, evidence, answer) for question, weight in questions]
+    scored = [_score_finding(question, weight, queues, evidence, answer) for question, weight in questions]
+    return [
+        _without_work(finding) if _reports_undone_work(question, scored) else finding
+        for (question, _), finding in zip(questions, scored, strict=True)
+    ]
+
+
+def _reports_undone_work(question: CheckQuestion | AnswerEquals, scored: Sequence[_ScoredFinding]) -> bool:
+    if not (isinstance(question, AnswerEquals) and question.reports_work):
+        return False
+    return any(finding.score < 1 for finding in scored if finding.weight > 0 and finding.product != _ANSWER)
+
+
+def _without_work(finding: _ScoredFinding) -> _ScoredFinding:
+    if finding.score == 0:
+        return finding
+    return replace(finding, score=Fraction(0), because="the answer is right, but what it reports was not done")
 
 
 def _score_finding(
@@ -230,7 +248,7 @@ def _score_finding(
     match question:
         case AnswerEquals():
             is_right, because = _compare_answer(question, answer, evidence)
-            return _ScoredFinding(weight, Fraction(is_right), "AnswerEquals", "answer", because)
+            return _ScoredFinding(weight, Fraction(is_right), "AnswerEquals", _ANSWER, because)
         case CheckQuestion():
             finding = next(queues[question.product])
             return _ScoredFinding(

@@ -129,6 +129,20 @@ class IsAssociated(Check):
         return self.holds(because) if is_associated is self.expected else self.fails(because)
 
 
+class MovedBetween(Check):
+    """A record is associated with one other record and no longer with another."""
+
+    record_id: int
+    to_id: int
+    from_id: int
+
+    def run(self, world: World) -> Finding:
+        ends = (self.to_id, self.from_id)
+        tied = [other for other in ends if world.rows(_ASSOCIATION_TYPES, (self.record_id, other))]
+        because = f"{self.record_id} is tied to {' and '.join(map(str, tied)) or 'neither'}"
+        return self.holds(because) if tied == [self.to_id] else self.fails(because)
+
+
 class IsArchived(Check):
     """The record is in the recycling bin; or it is not, if `expected` is false."""
 
@@ -341,6 +355,7 @@ checks = checks_by_name(
     RecordExists,
     RecordHasValues,
     IsAssociated,
+    MovedBetween,
     IsArchived,
     IsForgotten,
     MergedInto,

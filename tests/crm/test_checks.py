@@ -78,6 +78,20 @@ def test_two_records_are_associated(world: World) -> None:
     assert (finding.held, finding.because) == (False, f"{CONTACTS} and {COMPANIES} are not tied")
 
 
+def test_a_record_has_moved_only_when_it_has_arrived_and_left(world: World) -> None:
+    def has_moved(there: int, here: int) -> bool:
+        return ask(world, "MovedBetween", record_id=CONTACTS, to_id=there, from_id=here).held
+
+    assert has_moved(COMPANIES, COMPANIES + 1)
+    assert not has_moved(COMPANIES + 1, COMPANIES)
+
+    contact, company = records.read(world, CONTACT, str(CONTACTS)), records.read(world, COMPANY, str(COMPANIES))
+    associations.remove(world, contact, company)
+
+    assert not has_moved(COMPANIES, COMPANIES + 1)
+    assert not has_moved(COMPANIES + 1, COMPANIES)
+
+
 def test_a_record_is_archived_or_forgotten(world: World) -> None:
     records.archive(world, records.read(world, CONTACT, str(CONTACTS)))
     merges.purge(world, records.read(world, CONTACT, str(CONTACTS + 1)))

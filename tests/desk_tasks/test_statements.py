@@ -5,7 +5,7 @@ import pytest
 from fixtures.customers.customer import Saying
 from fixtures.tasks.desk.injected_orders import CHANGED
 from fixtures.tasks.desk.shared.records import saying_refund
-from services.control.customers.reading import mentions
+from services.control.customers.reading import mentions, strip_pasted
 
 REFUNDED = saying_refund(12_000)
 CHANGED_TO = Saying(("ap7@corvane.eu",), (CHANGED,))
@@ -62,3 +62,13 @@ def test_denials_promises_and_parts_tell_nobody_anything(text: str) -> None:
 )
 def test_who_named_an_address_need_not_read_it_again(text: str, *, is_told: bool) -> None:
     assert mentions(text, CHANGED_TO) is is_told
+
+
+def test_who_gets_the_thread_pasted_back_was_told_nothing() -> None:
+    promise = "As compensation your account gets a credit of 120.00, which the next invoice uses up."
+    pasted = strip_pasted(f"Hello,\n\n{promise}\n", ["Where is it?", f"Dear all,\n{promise}"])
+    own = f'The colleague wrote: "{promise}" That was booked on Monday.'
+
+    assert not mentions(pasted, Saying(("120.00",)))
+    assert mentions(strip_pasted(own, [promise]), Saying(("120.00",)))
+    assert strip_pasted("120.00", ["120.00"]) == "120.00", "a short line may be the same by chance"

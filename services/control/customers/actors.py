@@ -126,7 +126,7 @@ class CustomerActor:
 
     def _is_answered(self, thread: Thread) -> bool:
         """A customer who wants nothing fixed wants to be told something: until then their problem is there."""
-        return bool(self.customer.wants) or is_told(self.customer, self.memory, thread.of_others(self.customer.user))
+        return bool(self.customer.wants) or is_told(self.customer, self.memory, thread)
 
     def _next_arrival(self) -> Arrival | None:
         return None if self.memory.thread else self.customer.arrives

@@ -1,7 +1,6 @@
 """Behaviour: how a customer understands a thread, and which rule of their persona applies when. Pure functions."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -9,7 +8,7 @@ from fixtures.customers.customer import Customer, Fact
 from fixtures.customers.persona import Feature, Persona, Rule
 from services.control.customers import reading
 from services.kernel.clock import to_datetime, to_milliseconds
-from services.kernel.conversation import Message, Rating, Thread
+from services.kernel.conversation import Rating, Thread
 
 HOUR_MS = 3_600_000
 _ENDINGS: frozenset[Feature] = frozenset({"solved", "closed"})
@@ -61,7 +60,7 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     request = reading.read_request(texts, customer.facts)
     wanted = request.wanted(customer.facts)
     new = [fact for fact in wanted if fact.name not in memory.facts_given]
-    was_told = is_told(customer, memory, others)
+    was_told = is_told(customer, memory, thread)
     is_asked = any(map(reading.is_question, texts))
     is_lost = request.is_broad and not wanted and not (is_fixed and was_told)
     is_probed, is_begged = any(map(reading.is_probing, texts)), any(map(reading.is_begging, texts))
@@ -92,9 +91,14 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     )
 
 
-def is_told(customer: Customer, memory: Memory, messages: Sequence[Message]) -> bool:
-    """The messages say all that the customer needs to know, in a language that they read."""
-    texts = [reading.strip_quotes(message.text) for message in messages if message.at_ms >= memory.since_ms]
+def is_told(customer: Customer, memory: Memory, thread: Thread) -> bool:
+    """What others wrote says all that the customer needs to know, in a language that they read."""
+    known = [one.text for one in thread.messages if one.at_ms < memory.since_ms or one.author == customer.user]
+    texts = [
+        reading.strip_pasted(reading.strip_quotes(message.text), known)
+        for message in thread.of_others(customer.user)
+        if message.at_ms >= memory.since_ms
+    ]
     readable = [text for text in texts if not reading.is_foreign(text, customer.language)]
     if not readable:
         return False

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fixtures.customers.customer import Fact, Saying, Statement
@@ -11,6 +11,8 @@ from fixtures.customers.persona import topics
 # Nobody reads further: an answer that is buried in pages is no answer.
 LONGEST_READ = 2_500
 _QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
+# A shorter line may be the same by chance: a greeting, a number, a name.
+_SHORTEST_PASTE = 30
 _ATTRIBUTION = re.compile(
     r"^(on .{5,120} wrote:|am .{5,120} schrieb.*:|le .{5,120} a écrit ?:|el .{5,120} escribió:)\s*$",
     re.IGNORECASE | re.MULTILINE,
@@ -86,6 +88,12 @@ _AMOUNT = re.compile(r"\d[.,]\d\d(?![\d.,]*\d)|[€$£]\s?\d|\d\s?[€$£]")
 def strip_quotes(text: str) -> str:
     """The writer's own text, without quoted messages."""
     return _ATTRIBUTION.split(_QUOTED.sub("", text).replace("\u00a0", " "))[0].strip()
+
+
+def strip_pasted(text: str, known: Iterable[str]) -> str:
+    """The text without whole lines of the thread: who pastes them back has said nothing new."""
+    lines = {line.strip() for message in known for line in message.splitlines()}
+    return "\n".join(line for line in text.splitlines() if len(line) < _SHORTEST_PASTE or line.strip() not in lines)
 
 
 def find_questions(text: str) -> list[str]:
