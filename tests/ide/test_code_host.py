@@ -127,7 +127,7 @@ def test_a_pull_request_from_branch_to_merge(github: Github, repo: Repository) -
         "dana",
     )
     assert repo.get_branch("main").commit.sha == merged.sha
-    assert repo.get_commits(sha="main")[0].commit.message.startswith("Say more (#2)")
+    assert repo.get_commits(sha="main")[0].commit.message.startswith(f"Say more (#{pull.number})")
     assert [run.conclusion for run in repo.get_commit(again.head.sha).get_check_runs()] == ["success"]
     assert again.get_issue_comments().totalCount == 0
 

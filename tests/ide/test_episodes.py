@@ -30,18 +30,22 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("GET", "/api/v3/repos/tallyport/ledger/branches/fix", {}),
     ("POST", "/api/v3/repos/tallyport/ledger/pulls", {"title": "New", "head": "fix", "base": "main", "body": "b"}),
-    ("GET", "/api/v3/repos/tallyport/ledger/pulls/2/files", {}),
-    ("PUT", "/api/v3/repos/tallyport/ledger/pulls/2/merge", {"merge_method": "merge"}),
+    ("GET", "/api/v3/repos/tallyport/ledger/pulls/{pull}/files", {}),
+    ("PUT", "/api/v3/repos/tallyport/ledger/pulls/{pull}/merge", {"merge_method": "merge"}),
     ("GET", "/api/v3/repos/tallyport/ledger/commits", {}),
 ]
 
 
 def replay(episode: Episode) -> list[tuple[int, str]]:
     """Answers without the one thing that differs by design: where they were asked for."""
-    answers = []
+    answers: list[tuple[int, str]] = []
+    number = ""
     with episode.client() as client:
         for method, path, body in CALLS:
-            answer = client.request(method, path, json=body or None)
+            # The pull request's number comes from the seed, as every new id does.
+            pull = re.search(r'"number":(\d+)', answers[-1][1]) if "{pull}" in path else None
+            number = pull[1] if pull is not None else number
+            answer = client.request(method, path.format(pull=number), json=body or None)
             answers.append((answer.status_code, answer.text))
         sandbox = re.search(r'"id":"([0-9a-f-]{36})"', answers[0][1])
         assert sandbox is not None
