@@ -26,6 +26,7 @@ from services.kernel.world import World
 Facts = list[list[str]]
 
 _FINISHED = ("solved", "closed")
+_WAITING = ("open", "pending", "hold")
 _QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
 _SENTENCES = re.compile(r"[.!?\n]+")
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63})+")
@@ -56,15 +57,24 @@ class TicketIs(Check):
 
 
 class CustomerContent(Check):
-    """The request is solved and its requester, nobody else, said in the end that it went well."""
+    """The request is solved and its requester, nobody else, said in the end that it went well.
+
+    Where something is still owed, the request may also wait, once its requester was told what for.
+    """
 
     ticket: int
     requester: int
+    waits_for: Facts = Field(default=[])
 
     def run(self, world: World) -> Finding:
         body = _get_ticket(world, self.ticket)
         if body is None or body["requester_id"] != self.requester:
             return self.fails(f"ticket {self.ticket} is gone or somebody else's")
+        if body["status"] in _WAITING and self.waits_for:
+            untold = _missing_facts(_agent_texts(world, self.ticket, public=True), self.waits_for)
+            if untold:
+                return self.fails(f"no reply on ticket {self.ticket} says {untold[0]!r}")
+            return self.holds(f"ticket {self.ticket} is {body['status']}, and its requester knows what for")
         if body["status"] not in _FINISHED:
             return self.fails(f"ticket {self.ticket} is {body['status']}")
         rating = _get_rating(world, self.ticket)

@@ -59,8 +59,10 @@ class Bubblewrap:
             await asyncio.get_running_loop().create_connection(lambda: connection, sock=channel)
             await self._await_ready(sandbox, error_output)
         except BaseException:
-            channel.close()
-            descriptors.close()
+            # Also a start that is cancelled half-way: whoever owns the socket by now closes it.
+            if not sandbox.is_connected:
+                channel.close()
+            sandbox.end()
             raise
         finally:
             os.close(error_output)

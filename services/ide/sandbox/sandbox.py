@@ -158,6 +158,10 @@ class Sandbox:
         if self.descriptor_socket is not None:
             self.descriptor_socket.close()
 
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None
+
     def end(self) -> None:
         self.lose("closed")
 
