@@ -1,5 +1,8 @@
 """The company's own packages: real enough to work on, the same on every machine, with bugs that are worth a hunt."""
 
+import ast
+import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -9,11 +12,13 @@ import pytest
 
 from fixtures.codebase.bugs import bugs, missed_by_tests, shown_by_tests
 from fixtures.codebase.contradictions import contradictions
+from fixtures.codebase.examples import fields_of
 from fixtures.codebase.gitpack import Repository
 from fixtures.codebase.history import Author, History, write_history
 from fixtures.codebase.packages import packages, stories
 from fixtures.codebase.refactoring import functions, move_function, remove_function, stands_alone
-from fixtures.tasks.ide.add_feature import candidates
+from fixtures.tasks.ide.add_feature import DETAILS, candidates
+from fixtures.tasks.ide.shared.bugs import imports_of
 from fixtures.tasks.registry import families
 from tests.ide.small_world import build_small_world
 
@@ -107,6 +112,75 @@ def test_a_hunt_finds_the_bugs_again_word_for_word() -> None:
     told = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
 
     assert told.returncode == 0, told.stderr
+
+
+# Runs examples of one package: `[[code, what it should do], …]` on standard input, those that do otherwise on output.
+_RUN_EXAMPLES = """
+import ast, datetime, importlib, json, sys
+from collections import deque
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+package, modules, examples = json.load(sys.stdin)
+names = {"datetime": datetime, "Decimal": Decimal, "Fraction": Fraction}
+for module in modules:
+    names |= vars(importlib.import_module(f"{package}.{module}")) | {"datetime": datetime}
+
+
+def outcome(code, right):
+    *before, last = ast.parse(code).body
+    scope = {}
+    exec(compile(ast.Module(before, []), "example", "exec"), scope)
+    try:
+        value = eval(compile(ast.Expression(last.value), "example", "eval"), scope)
+        value = list(value) if isinstance(value, (Iterator, deque)) else value
+    except Exception as error:
+        return right if f"raises {type(error).__name__}" == right else repr(error)
+    if right == f"gives a {type(value).__name__}" or right.endswith("\\u2026"):
+        return right
+    return right if eval(right.removeprefix("gives "), dict(names)) == value else repr(value)
+
+
+wrong = [[code, right, found] for code, right in examples if (found := outcome(code, right)) != right]
+json.dump(wrong, sys.stdout)
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_can_be_run_as_it_stands_and_gives_what_it_calls_right(name: str) -> None:
+    package = packages()[name]
+    examples = [[imports_of(bug) + bug.example["code"], bug.example["right"]] for bug in bugs() if bug.package == name]
+    source = Path(__file__).parents[2] / "fixtures" / "codebase" / "repos" / name / "src"
+    env = {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    request = json.dumps([name, package.modules, examples])
+    command = [sys.executable, "-c", _RUN_EXAMPLES]
+    told = subprocess.run(command, input=request, env=env, capture_output=True, text=True, check=False)
+
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout) == []
+
+
+def test_an_example_makes_nothing_that_it_does_not_use_and_shows_objects_as_python_does() -> None:
+    for bug in bugs():
+        *before, last = ast.parse(bug.example["code"]).body
+        for place, statement in enumerate(before):
+            if isinstance(statement, ast.Assign):
+                (target,) = statement.targets
+                later = {node.id for after in (*before[place + 1 :], last) for node in _loaded(after)}
+                assert ast.unparse(target) in later, bug.example["code"]
+        for text in (bug.example["gave"], bug.example["right"]):
+            for shown, inside in re.findall(r"\b([A-Z]\w+)\((\w+)=", text):
+                fields = fields_of(bug.home).get(shown)
+                assert not fields or inside == fields[0], text
+
+
+def _loaded(statement: ast.stmt) -> list[ast.Name]:
+    return [node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+
+
+def test_what_issues_add_to_a_docstring_is_about_functions_that_can_be_missing() -> None:
+    assert set(DETAILS) <= {f"{package}.{function.module}.{function.name}" for package, function in candidates()}
 
 
 @pytest.mark.parametrize("place", [0, 17, 31])
