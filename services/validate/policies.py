@@ -46,13 +46,17 @@ def part_of_oracle(writes: int) -> Policy:
     return part
 
 
-def extra_reads(attempt: Attempt) -> Verdict:
-    """So many more than par allows."""
-    answer = attempt.follow(attempt.oracle)
-    look = _sample_calls(attempt).read_call()
-    for _ in range(max(0, attempt.instance.par - len(attempt.made)) + EXTRA_READS):
-        attempt.do(look)
-    return attempt.submit(answer)
+def extra_reads(spent: int) -> Policy:
+    """The oracle, which takes so many steps, and so many reads more than par allows."""
+
+    def read_on(attempt: Attempt) -> Verdict:
+        answer = attempt.follow(attempt.oracle)
+        look = _sample_calls(attempt).read_call()
+        for _ in range(max(0, attempt.instance.par - spent) + EXTRA_READS):
+            attempt.do(look)
+        return attempt.submit(answer)
+
+    return read_on
 
 
 def slip_repaired(attempt: Attempt) -> Verdict:

@@ -63,6 +63,12 @@ class Trial:
         verdict, made = self.solved
         return self.play(policy)[0] if made.grouped else verdict
 
+    @cached_property
+    def spent(self) -> int:
+        """The oracle's steps as an agent's are counted: a batch of n writes counts as n."""
+        _, made = self.solved
+        return count_work(_steps(made), _history(made))
+
     @property
     def writes(self) -> int:
         made = self.solved[1]
@@ -97,9 +103,8 @@ def oracle_earns_one(trial: Trial) -> Iterator[PromiseResult]:
     verdict, made = trial.solved
     yield _equals("oracle_earns_one", verdict, 1.0)
     par, budget = made.instance.par, made.instance.budget.steps
-    spent = count_work(_steps(made), _history(made))
-    due = trial.family.compute_par(made.trouble, spent)
-    because = f"{spent} steps, par {par}, due {due}"
+    due = trial.family.compute_par(made.trouble, trial.spent)
+    because = f"{trial.spent} steps, par {par}, due {due}"
     yield PromiseResult("par_leaves_room", due <= par < due + policies.EXTRA_READS, because)
     most = max(verdict.steps, par)
     yield PromiseResult("budget_leaves_room", most + policies.EXTRA_READS <= budget, f"{most} steps of {budget}")
@@ -161,7 +166,7 @@ def policy_is_readable(trial: Trial) -> Iterator[PromiseResult]:
 
 def extra_reads_cost_almost_nothing(trial: Trial) -> Iterator[PromiseResult]:
     """They cost reward and not the outcome: the work is done."""
-    yield _costs_little("extra_reads_cost_almost_nothing", trial.play(policies.extra_reads)[0], 0.98)
+    yield _costs_little("extra_reads_cost_almost_nothing", trial.play(policies.extra_reads(trial.spent))[0], 0.98)
 
 
 def part_earns_its_share(trial: Trial) -> Iterator[PromiseResult]:
