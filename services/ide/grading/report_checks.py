@@ -43,6 +43,7 @@ _ABOUT_TEST = (
     r"\b(tests?|test_\w+|expects?|expected|expecting|expectation|asserts?|asserted|assertion|demands?|demanded|asks?|"
     r"wants?|wanted|requires?|insists?|checks for|instead of|rather than|not|wrong|wrongly|incorrect\w*|claims?)\b"
 )
+_CALL = re.compile(r"\w+\([^()\n]*\)")
 _SIDES = ((_Side.DOCS, _ABOUT_DOCS), (_Side.TEST, _ABOUT_TEST))
 _SIDE_WORDS = re.compile("|".join(f"(?P<{side.value}>{pattern})" for side, pattern in _SIDES), re.IGNORECASE)
 
@@ -116,7 +117,12 @@ class ContradictionReported(Check):
         return None
 
     def _side_of(self, value: str, other: str, prose: str) -> _Side | None:
-        """The side that most of the value's places belong to; the other value may contain it."""
+        """The side that most of the value's places belong to; the other value may contain it.
+
+        What a call is given is no claim about what it should return.
+        """
+        if "(" not in value:
+            prose = _CALL.sub(lambda match: "\0" * len(match[0]), prose)
         if value in other:
             prose = re.sub(_as_value(other), lambda match: "\0" * len(match[0]), prose)
         sides = [_nearest_side(prose, place.start()) for place in re.finditer(_as_value(value), prose)]
