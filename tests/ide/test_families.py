@@ -303,6 +303,9 @@ def test_about_half_of_the_pull_requests_are_right_and_they_are_of_many_kinds(st
 
     assert 40 <= sum(trouble.wrong is None for trouble in troubles) <= 50
     assert {len(trouble.changed) for trouble in troubles} == {1, 2, 3}
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)+", trouble.branch) for trouble in troubles), (
+        "words, as people name branches"
+    )
 
 
 def test_a_change_that_only_tidies_leaves_every_answer_as_it_was() -> None:
