@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from fixtures.tasks import registry
-from fixtures.tasks.family import Split
+from fixtures.tasks.family import SPLITS, InstanceDraw, Split
 from fixtures.tasks.people import draw_private_address
 from services.crm.object_types import BY_NAME
 from services.crm.operations.history import read_history
@@ -103,3 +103,14 @@ def test_addresses_name_no_split_and_no_seed() -> None:
 
     assert len(addresses) > 30
     assert not [address for address in addresses if any(word in address for word in ("test", "train", "valid"))]
+
+
+@pytest.mark.parametrize("count", [3, 7, 8, 9, 10, 13, 40])
+def test_every_split_finds_candidates_of_its_own(count: int) -> None:
+    candidates = list(range(count))
+    found = [
+        {InstanceDraw("desk/some", split, number).pick(candidates) for number in range(2 * count)} for split in SPLITS
+    ]
+
+    assert all(found)
+    assert not any(one & other for one, other in combinations(found, 2))
