@@ -128,8 +128,11 @@ class Request:
 
 
 def read_request(texts: Sequence[str], facts: Sequence[Fact]) -> Request:
-    """Whoever asks for one thing and mentions another is told both: better too much than nothing."""
-    asking = [(text, questions) for text in texts if (questions := find_questions(text))]
+    """Whoever asks for one thing and mentions another is told both: better too much than nothing.
+
+    A message that only informs, and asks out of politeness whether there is anything else, asks for nothing.
+    """
+    asking = [(text, find_questions(text)) for text in texts if is_question(text)]
     named = tuple(fact for fact in facts if any(_asks_for(text, fact) for text, _ in asking))
     is_broad = any(_is_open(question, facts) for _, questions in asking for question in questions)
     return Request(named, is_broad)
