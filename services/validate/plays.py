@@ -25,6 +25,7 @@ class Play:
     task: str
     calls: int
     outcome: str | None
+    reward: float | None
     fault: str | None
 
     @property
@@ -33,8 +34,8 @@ class Play:
 
     @property
     def is_false_pass(self) -> bool:
-        """It passed, and the player says that it should not have."""
-        return self.is_wrong and self.outcome == "passed"
+        """It passed in full, and the player says that it should not have; less reward than due is another fault."""
+        return self.is_wrong and self.outcome == "passed" and self.reward == 1
 
 
 def read_plays(lines: Iterable[str]) -> list[Play]:
@@ -44,7 +45,7 @@ def read_plays(lines: Iterable[str]) -> list[Play]:
         last[record["play"]] = record
     # A play that was never finished has no verdict to be right or wrong.
     return [
-        Play(record["task"], record["calls"], record["outcome"], record["fault"])
+        Play(record["task"], record["calls"], record["outcome"], record.get("reward"), record["fault"])
         for record in last.values()
         if record["outcome"] is not None
     ]

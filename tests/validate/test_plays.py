@@ -10,7 +10,7 @@ from services.validate.plays import BEGIN, END, PAGE, make_table, read_plays, wr
 
 def line(play: str, task: str, outcome: str | None, fault: str | None = None, calls: int = 10) -> str:
     record: dict[str, Any] = {"play": play, "task": task, "seed": 1, "player": "p", "calls": calls}
-    return json.dumps({**record, "outcome": outcome, "reward": 0.0, "fault": fault, "why": None})
+    return json.dumps({**record, "outcome": outcome, "reward": float(outcome == "passed"), "fault": fault, "why": None})
 
 
 PLAYS = read_plays(
