@@ -94,7 +94,10 @@ class Inside(Requests):
 
 def strict(checks: Mapping[str, Any]) -> SchemathesisConfig:
     """All that schemathesis can check, but for what is said."""
-    return SchemathesisConfig.from_dict({"checks": {"enabled": True, **checks}})
+    # A body may be refused for its size before anybody looks at what is in it.
+    refusals = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "431"]
+    rejection = {"negative_data_rejection": {"expected-statuses": refusals}}
+    return SchemathesisConfig.from_dict({"checks": {"enabled": True, **rejection, **checks}})
 
 
 def aimed_at(real: Mapping[str, Sequence[int | str]], ids: Sequence[int | str], ending: str) -> Aim:

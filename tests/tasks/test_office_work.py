@@ -77,7 +77,7 @@ def test_a_call_logged_in_seconds_lacks_its_length_and_one_on_the_namesake_is_ha
     assert reward(stack, task_family, 1, elsewhere) < -0.5
 
 
-def test_tying_without_untying_is_half_of_it_and_the_old_company_name_is_a_trap(stack: InProcessStack) -> None:
+def test_tying_without_untying_earns_nothing_and_the_old_company_name_is_a_trap(stack: InProcessStack) -> None:
     task_family = family("crm/fix-associations")
     assert isinstance(task_family, FixAssociations)
     traps = 0
@@ -87,7 +87,7 @@ def test_tying_without_untying_is_half_of_it_and_the_old_company_name_is_a_trap(
             ownership.associate_by_default(record.kind, record.record, "companies", record.right)
             for record in trouble.strayed
         ]
-        assert reward(stack, task_family, seed, ties) == 0.5
+        assert reward(stack, task_family, seed, ties) == 0
 
         if trouble.look_alike is not None:
             traps += 1
