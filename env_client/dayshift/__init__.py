@@ -35,7 +35,7 @@ from dayshift.orchestrator import OrchestratorEnv, SpecialistEnv
 from dayshift.recorder import Recorder
 from dayshift.recordings import load, read
 from dayshift.registration import register_environments, register_product
-from dayshift.replay import grade, verify
+from dayshift.replay import grade, grade_messages, verify
 from dayshift.rollout import Group, PolicyInput, group_rollouts, rollouts, tasks
 from dayshift.specialists import orchestrator_from_model, specialist_from_model, specialist_from_script
 from dayshift.step import Step
@@ -90,6 +90,7 @@ __all__ = [
     "WireMismatch",
     "call",
     "grade",
+    "grade_messages",
     "group_rollouts",
     "load",
     "only",

@@ -1,15 +1,11 @@
 """Chat messages: calls and their answers in the format of OpenAI's chat API."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
 
 from dayshift.operations import Catalogue
 
-SOLO_PROMPT = (
-    "You work at a software company and use its systems through the tools you are given. "
-    "Do what you are asked, change nothing else, and say so when your work is done."
-)
 SPECIALIST_PROMPT = (
     "You work with one system of a software company, through the tools you are given. "
     "Do what your colleague asks, change nothing else, and report what you found and did."
@@ -21,10 +17,10 @@ ORCHESTRATOR_PROMPT = (
 
 
 class FunctionCall(TypedDict):
-    """A tool's name and its arguments as JSON text."""
+    """A tool's name and its arguments: JSON text as OpenAI writes it, or an object as chat templates take it."""
 
     name: str
-    arguments: str
+    arguments: str | dict[str, Any]
 
 
 class ToolCall(TypedDict):
@@ -41,7 +37,9 @@ class TextMessage(TypedDict):
 class AssistantMessage(TypedDict):
     role: Literal["assistant"]
     content: str | None
-    tool_calls: list[ToolCall]
+    # Where the provider gave the model's reasoning; chat templates know it under this name.
+    reasoning_content: NotRequired[str]
+    tool_calls: NotRequired[list[ToolCall]]
 
 
 class ToolMessage(TypedDict):
@@ -57,17 +55,24 @@ def opening_messages(system_prompt: str, brief: str) -> list[ChatMessage]:
     return [{"role": "system", "content": system_prompt}, {"role": "user", "content": brief}]
 
 
+def assistant_message(text: str, calls: Sequence[ToolCall]) -> AssistantMessage:
+    message: AssistantMessage = {"role": "assistant", "content": text or (None if calls else "")}
+    if calls:
+        message["tool_calls"] = list(calls)
+    return message
+
+
+def make_tool_call(call_id: str, name: str, arguments: str) -> ToolCall:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
 def tool_call_messages(
     number: int, operation: str, arguments: Mapping[str, Any], answer: str, operations: Catalogue
 ) -> list[ChatMessage]:
     """Builds the assistant's message with the call and the tool's message with the answer."""
     name = operations[operation].tool_name if operation in operations else operation
-    function: FunctionCall = {
-        "name": name,
-        "arguments": json.dumps(dict(arguments), ensure_ascii=False, default=repr),
-    }
-    tool_call: ToolCall = {"id": f"call_{number}", "type": "function", "function": function}
+    tool_call = make_tool_call(f"call_{number}", name, json.dumps(dict(arguments), ensure_ascii=False, default=repr))
     return [
-        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
+        assistant_message("", [tool_call]),
         {"role": "tool", "tool_call_id": tool_call["id"], "content": answer},
     ]

@@ -44,7 +44,8 @@ def tasks(args: argparse.Namespace) -> int:
         for family in families
         if args.product in (None, *family.products) and args.split in (None, *family.split)
     ]
-    print(render_columns(("task", "products", "splits", "instances", "steps", "tokens", "title"), rows))
+    tokens = f"tokens of {args.surface}"
+    print(render_columns(("task", "products", "splits", "instances", "steps", tokens, "title"), rows))
     return 0
 
 
@@ -110,25 +111,9 @@ def report(args: argparse.Namespace) -> int:
 
 
 def export(args: argparse.Namespace) -> int:
-    from dayshift.export import (  # each command imports its own modules
-        build_chat_rows,
-        build_reinforcement_rows,
-        write_rows,
-    )
-    from dayshift.recordings import load
+    from dayshift.export_command import export as export_recordings  # each command imports its own modules
 
-    with _connect(args) as connection:
-        operations = connection.run(discover_operations(connection.address.control, args.world, ()))
-    trajectories = load(args.folder)
-    if args.form == "minari":
-        from dayshift.minari_export import export_minari
-
-        dataset = export_minari(trajectories, operations, args.output)
-        print(f"{dataset.total_episodes} episodes in the Minari dataset {args.output}")
-        return 0
-    build_rows = build_chat_rows if args.form == "chat" else build_reinforcement_rows
-    print(f"{write_rows(build_rows(trajectories, operations, args.surface), args.output)} rows in {args.output}")
-    return 0
+    return export_recordings(args)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -254,10 +239,23 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     report_parser.set_defaults(command=report)
     export_parser = commands.add_parser("export", help="export recordings in the formats of other trainers")
     export_parser.add_argument("folder")
-    export_parser.add_argument("--form", choices=("chat", "reinforcement", "minari"), required=True)
+    export_parser.add_argument(
+        "--form",
+        choices=("chat", "prompt-completion", "preference", "reinforcement", "minari"),
+        required=True,
+        help="whole conversations; each reply with its prompt; pairs of a passed and a failed attempt; prompts with a "
+        "grader; a Minari dataset",
+    )
     export_parser.add_argument("--output", required=True, help="a file, or the id of a Minari dataset")
-    export_parser.add_argument("--world", default="standard")
+    export_parser.add_argument("--world", default="standard", help="default %(default)s")
     export_parser.add_argument("--surface", help="the tools of each row (default: those of the recording, else core)")
+    export_parser.add_argument(
+        "--arguments",
+        choices=("text", "object"),
+        help="of calls: JSON text as OpenAI takes it (default of chat and reinforcement), or objects as chat "
+        "templates and TRL take it (default of prompt-completion and preference)",
+    )
+    export_parser.add_argument("--flagged", action="store_true", help="also export flagged episodes")
     export_parser.set_defaults(command=export)
 
 

@@ -33,7 +33,7 @@ from dayshift.operations import Catalogue, Operation
 from dayshift.public_links import is_link, read_link
 from dayshift.request_encoding import encode_request
 from dayshift.step import Step, parse_date_header
-from dayshift.tool_surface import DEFAULT_SURFACE, Surface
+from dayshift.tool_surface import DEFAULT_SURFACE, Surface, is_task_surface
 from dayshift.wire import Opened, OpenRequest, SubmitRequest, Verdict, WaitRequest
 
 REVISION_HEADER = "x-data-revision"
@@ -387,7 +387,7 @@ def _build_surface(
     if name is None:
         return None
     solution: list[str] = []
-    if name == "task":
+    if is_task_surface(name):
         families = (yield from control.families()).families
         solution = next((family.operations for family in families if family.id == request.task), [])
     return operations.surface(name, max_answer_chars=max_answer_chars, solution=solution, seed=request.seed)

@@ -7,6 +7,7 @@ DayshiftError
 │   ├── EpisodeOver          the episode has its verdict, is closed, or has no steps left
 │   ├── NoMenu               the task offers no candidate calls
 │   ├── SaltDiffers          a recording was made with another secret salt than the stack has
+│   ├── WorldDiffers         a row was exported from other worlds than the stack serves
 │   ├── ControlRefused       control declined: no such task or world, a wrong token, a bad option
 │   └── MissingExtra         an optional library is not installed
 ├── Refusal                the product declined: an ordinary answer, raised only by `raise_for_refusal`
@@ -59,6 +60,16 @@ class SaltDiffers(UsageError):
         super().__init__(
             f"the recording was made {_name_salt(recorded)} and this stack runs {_name_salt(present)}; "
             "start the stack with the DAYSHIFT_SALT of the recording"
+        )
+
+
+class WorldDiffers(UsageError):
+    """A row was exported from other worlds than the stack serves, so its grader would judge another task."""
+
+    def __init__(self, recorded: str, present: str) -> None:
+        super().__init__(
+            f"the row was exported from the worlds {recorded[:12]}… and this stack serves {present[:12]}…; "
+            "use the stack's version and worlds of the recording"
         )
 
 

@@ -28,3 +28,8 @@ CONTINUE = (
 
 def system_prompt() -> str:
     return TEXT
+
+
+def first_message(brief: str, clock: str) -> str:
+    """What the model is told first: the work, and the time at which it starts."""
+    return f"{brief}\n\nIt is now {clock}."

@@ -40,7 +40,7 @@ class ModelEpisode:
     def __post_init__(self) -> None:
         tools = self.surface.openai_tools()
         self.conversation = self.model.start(job_description.system_prompt(), tools, self.max_context_tokens)
-        self.conversation.say(f"{self.episode.brief}\n\nIt is now {self.episode.clock}.")
+        self.conversation.say(job_description.first_message(self.episode.brief, self.episode.clock))
 
     async def play(self) -> None:
         """Plays until there is a verdict; a model that stops calling tools hands its work in as it is."""

@@ -207,10 +207,10 @@ class Catalogue(Mapping[str, Operation]):
     def surface(self, name: str = "core", *, max_answer_chars: int | None = None, **options: Any) -> "Surface":
         """Returns the tools that a model is given: `core`, `search`, `task`, `full`, or what `only(…)` names."""
         from dayshift.answer_text import MAX_ANSWER_CHARS  # a surface is built from a catalogue
-        from dayshift.tool_surface import build_surface
+        from dayshift.tool_surface import build_surface, is_task_surface
 
         limit = MAX_ANSWER_CHARS if max_answer_chars is None else max_answer_chars
-        if name == "task":
+        if is_task_surface(name):
             return build_surface(self, name, max_answer_chars=limit, **options)
         key = (name, limit)
         if key not in self._surfaces:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dayshift.calls import SUBMIT, Call, parse_call
+from dayshift.calls import SUBMIT, Call, salvage_call
 from dayshift.connection import Connection
 from dayshift.episode import Episode
-from dayshift.errors import SaltDiffers, Unscored
+from dayshift.errors import SaltDiffers, Unscored, WorldDiffers
 from dayshift.trajectory import RecordedStep, Trajectory, encode_text
 from dayshift.wire import OpenRequest, Verdict
 
@@ -64,14 +64,38 @@ def verify(trajectory: Trajectory, connection: Connection | None = None) -> Repl
 def grade(
     request: OpenRequest | Mapping[str, Any], calls: Sequence[object], connection: Connection | None = None
 ) -> Verdict:
-    """Returns the verdict on these calls in a fresh episode; the grader of exported reinforcement rows."""
+    """Returns the verdict on these calls in a fresh episode."""
     open_request = request if isinstance(request, OpenRequest) else OpenRequest.model_validate(request)
     with Episode.open(open_request, connection=connection) as episode:
-        for action in calls:
-            if episode.over or (episode.steps_left == 0 and parse_call(action).operation != SUBMIT):
-                break
-            episode.act(action)
-        return episode.submit()
+        return _judge(episode, calls)
+
+
+def grade_messages(
+    grader: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], connection: Connection | None = None
+) -> Verdict:
+    """Returns the verdict on the tool calls of these chat messages; `grader` is that of an exported row.
+
+    Raises `SaltDiffers` or `WorldDiffers` where the stack is not the one of the row, and a `HarnessFault` where the
+    environment fails: such an answer has no reward, which is not a reward of zero.
+    """
+    calls = [
+        call for message in messages if message.get("role") == "assistant" for call in message.get("tool_calls") or ()
+    ]
+    with Episode.open(OpenRequest.model_validate(grader["open"]), connection=connection) as episode:
+        opened = episode.protocol.opened
+        if opened.salt != grader["salt"]:
+            raise SaltDiffers(grader["salt"], opened.salt)
+        if opened.fingerprint != grader["fingerprint"]:
+            raise WorldDiffers(grader["fingerprint"], opened.fingerprint)
+        return _judge(episode, calls)
+
+
+def _judge(episode: Episode, calls: Sequence[object]) -> Verdict:
+    for action in calls:
+        if episode.over or (episode.steps_left == 0 and salvage_call(action).operation != SUBMIT):
+            break
+        episode.act(action)
+    return episode.submit() if episode.verdict is None else episode.verdict
 
 
 def _compare_opening(trajectory: Trajectory, episode: Episode) -> Difference | None:

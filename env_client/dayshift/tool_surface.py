@@ -23,6 +23,7 @@ DEFAULT_SURFACE: SurfaceName = "core"
 DISTRACTORS = 8
 
 _ONLY = "only("
+_TASK = "task("
 _CHARS_PER_TOKEN = 4
 
 
@@ -88,6 +89,11 @@ def only(*patterns: str) -> str:
     return f"{_ONLY}{','.join(patterns)})"
 
 
+def is_task_surface(name: str) -> bool:
+    """`task`, or `task(20)` for another number of distractors."""
+    return name == "task" or (name.startswith(_TASK) and name.endswith(")") and name[len(_TASK) : -1].isdecimal())
+
+
 def build_surface(
     operations: Catalogue,
     name: str,
@@ -110,14 +116,15 @@ def build_surface(
     elif name == "search":
         last = [operation for operation in closing if operation.name == closing[-1].name]
         tools = [find_tool(), describe_tool(), call_tool(), *last]
-    elif name == "task":
-        tools, assisted = [*_choose_task_tools(own, solution, distractors, seed), *closing], True
+    elif is_task_surface(name):
+        number = int(name[len(_TASK) : -1]) if name != "task" else distractors
+        tools, assisted = [*_choose_task_tools(own, solution, number, seed), *closing], True
     elif name == "full":
         tools = [*own, *closing]
     elif name.startswith(_ONLY) and name.endswith(")"):
         tools = [*_match(own, name[len(_ONLY) : -1].split(",")), *closing]
     else:
-        raise NoSuchSurface(f"there is no surface {name!r}; there are core, search, task, full and only(…)")
+        raise NoSuchSurface(f"there is no surface {name!r}; there are core, search, task, task(N), full and only(…)")
     return Surface(name, tuple(tools), operations, max_answer_chars, assisted)
 
 

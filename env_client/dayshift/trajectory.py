@@ -42,6 +42,8 @@ class SurfaceRecord(Message):
     tools: int
     max_answer_chars: int
     assisted: bool
+    # The operations of an assisted surface, which its name does not tell.
+    operations: list[str] | None = None
 
 
 class Manifest(Message):
@@ -61,6 +63,8 @@ class Manifest(Message):
     versions: dict[str, str]
     # The tools that a model was given; None where a policy called operations without a list of tools.
     surface: SurfaceRecord | None = None
+    # The schema of the answer that the work asks for, where it asks for one.
+    answer_schema: dict[str, JsonValue] | None = None
 
 
 class RecordedStep(Message):
@@ -238,6 +242,7 @@ def _build_manifest(protocol: "EpisodeProtocol") -> Manifest:
         salt=opened.salt,
         versions=versions(),
         surface=None if protocol.surface is None else _record_surface(protocol.surface),
+        answer_schema=opened.answer_schema,
     )
 
 
@@ -248,6 +253,7 @@ def _record_surface(surface: "Surface") -> SurfaceRecord:
         tools=len(surface.tools),
         max_answer_chars=surface.max_answer_chars,
         assisted=surface.assisted,
+        operations=[tool.name for tool in surface.tools] if surface.assisted else None,
     )
 
 

@@ -12,7 +12,7 @@ from dayshift.recordings import load
 from dayshift.run_summary import difference_interval, pass_at, pass_power, summarise_run
 from dayshift.trajectory import Trajectory
 
-from tests.client.scripted_provider import ScriptedProvider
+from tests.scripted_provider import ScriptedProvider
 
 TASK = "crm/correct-contact"
 

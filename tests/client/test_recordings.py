@@ -11,8 +11,10 @@ from typing import Any
 
 import dayshift
 import pytest
+from dayshift.cli import main
 from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
+from dayshift.errors import SaltDiffers, WorldDiffers
 from dayshift.export import build_chat_rows, build_reinforcement_rows, filter_trainable, write_rows
 from dayshift.minari_export import export_minari
 from dayshift.recorder import EPISODES_TABLE, QUARANTINED, SCORED, STEPS_TABLE
@@ -24,7 +26,7 @@ from dayshift.report_text import render_text
 from dayshift.rollout import PolicyInput, do_nothing
 from dayshift.trajectory import SCHEMA, Quarantine, Trajectory, decode_text, encode_text
 from dayshift.verdict_analysis import classify_failure
-from dayshift.wire import Flag
+from dayshift.wire import Flag, OpenRequest
 
 from tests.client.policies import diligent
 from tests.control.stack import TASK
@@ -293,7 +295,16 @@ def test_a_reinforcement_row_can_be_graded(folder: Path, connection: Connection,
 
     assert written == 4
     assert row["messages"][-1]["role"] == "user"
-    assert dayshift.grade(row["grader"]["open"], [], connection).reward == 0.0
+    assert dayshift.grade_messages(row["grader"], [], connection).reward == 0.0
+    solved = next(
+        t for t in load(folder) if t.policy == "diligent" and t.manifest.open == OpenRequest(**row["grader"]["open"])
+    )
+    (chat,) = build_chat_rows([solved], operations)
+    assert dayshift.grade_messages(row["grader"], chat["messages"], connection).reward == solved.reward
+    with pytest.raises(WorldDiffers):
+        dayshift.grade_messages({**row["grader"], "fingerprint": "0" * 64}, [], connection)
+    with pytest.raises(SaltDiffers):
+        dayshift.grade_messages({**row["grader"], "salt": "0" * 64}, [], connection)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:minari")
@@ -303,18 +314,46 @@ def test_minari_reads_the_exported_dataset(
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     import minari
 
-    operations = connection.run(discover_operations(connection.address.control, "standard", ()))
-    export_minari(load(folder), operations, "dayshift/crm/trial-v0")
+    exported = export_minari(load(folder, quarantined=True), "dayshift/crm/trial-v0")
     dataset = minari.load_dataset("dayshift/crm/trial-v0")
 
     recorded = [trajectory for trajectory in load(folder) if trajectory.policy != "careless"]
     episodes = list(dataset.iterate_episodes())
+    assert exported.environment == "dayshift/Crm-v0"
+    assert exported.left_out == {"unscored": 1, "flagged": 4}
+    with_flagged = export_minari(load(folder), "dayshift/crm/flagged-v0", flagged=True)
+    assert with_flagged.left_out == {"with a call of no operation": 4}
     assert len(episodes) == len(recorded)
     for episode, trajectory in zip(episodes, recorded, strict=True):
         assert float(episode.rewards[-1]) == trajectory.reward
         assert len(episode.rewards) == len(trajectory.steps)
         assert len(episode.observations["body"]) == len(trajectory.steps) + 1
         assert episode.observations["body"][1] == trajectory.steps[0].answer
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:minari")
+def test_an_exported_dataset_recovers_its_environment_and_its_episodes(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    import minari
+
+    assert main(["export", str(folder), "--form", "minari", "--output", "dayshift/crm/again-v0"]) == 0
+    dataset = minari.load_dataset("dayshift/crm/again-v0")
+    env = dataset.recover_environment()
+    episode = next(e for e in dataset.iterate_episodes() if len(e.rewards) > 1)
+    (about,) = dataset.storage.get_episode_metadata([episode.id])
+    first, _ = env.reset(seed=about["seed"], options=about["options"])
+    actions = [
+        {"operation": operation, "arguments": arguments}
+        for operation, arguments in zip(episode.actions["operation"], episode.actions["arguments"], strict=True)
+    ]
+    rewards = [float(env.step(action)[1]) for action in actions]
+    env.close()
+
+    assert env.action_space["operation"] == dataset.action_space["operation"]
+    assert first["brief"] == episode.observations["brief"][0]
+    assert rewards == [float(reward) for reward in episode.rewards]
 
 
 def test_a_recorder_refuses_a_folder_of_another_schema(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from dayshift.chat_messages import ORCHESTRATOR_PROMPT, SOLO_PROMPT, SPECIALIST_PROMPT
+from dayshift import job_description
+from dayshift.chat_messages import ORCHESTRATOR_PROMPT, SPECIALIST_PROMPT
 from dayshift.delegation import orchestrator_operations
 from dayshift.episode import Episode
 from dayshift.operations import ArgumentLocation, Catalogue, Operation
@@ -91,7 +92,7 @@ def test_the_other_tools_and_the_prompts_speak_of_work(free: Episode) -> None:
     names = [tool["function"]["name"] for tool in own]
 
     assert names == ["come_back_later", "finish_work"]
-    texts = [*texts_of([own, team, report]), SOLO_PROMPT, SPECIALIST_PROMPT, ORCHESTRATOR_PROMPT]
+    texts = [*texts_of([own, team, report]), job_description.TEXT, SPECIALIST_PROMPT, ORCHESTRATOR_PROMPT]
     assert not [giveaway for text in texts for giveaway in find_giveaways(text)]
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dayshift.chat_messages import ChatMessage, assistant_message, make_tool_call
 from dayshift.errors import MissingExtra
 from dayshift.models.conversation import (
     REMOVED_ANSWER,
@@ -34,6 +35,13 @@ class AnthropicMessages(Model):
 
     def start(self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int) -> "MessagesConversation":
         return MessagesConversation(self, system_prompt, tools, max_context_tokens)
+
+    @staticmethod
+    def to_chat(message: NativeMessage) -> list[ChatMessage]:
+        if message["role"] == "user":
+            return [_user_to_chat(block) for block in message["content"]]
+        reply = _parse_message(message)
+        return [assistant_message(reply.text, [make_tool_call(c.id, c.name, c.arguments) for c in reply.calls])]
 
     async def close(self) -> None:
         await self.client.close()
@@ -90,6 +98,12 @@ def _create_client(endpoint: Endpoint) -> Any:
     return anthropic.AsyncAnthropic(
         api_key=key, base_url=endpoint.base_url, timeout=endpoint.timeout_seconds, max_retries=endpoint.retries
     )
+
+
+def _user_to_chat(block: Mapping[str, Any]) -> ChatMessage:
+    if block["type"] == "tool_result":
+        return {"role": "tool", "tool_call_id": block["tool_use_id"], "content": block["content"]}
+    return {"role": "user", "content": block["text"]}
 
 
 def _convert_tool(tool: OpenAiTool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dayshift.chat_messages import ChatMessage
 from dayshift.errors import DayshiftError, UsageError
 from dayshift.operations import OpenAiTool
 
@@ -166,6 +167,11 @@ class Model(ABC):
 
     @abstractmethod
     def start(self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int) -> Conversation: ...
+
+    @staticmethod
+    @abstractmethod
+    def to_chat(message: NativeMessage) -> list[ChatMessage]:
+        """Returns a recorded message in the format of OpenAI's chat API, without reasoning."""
 
     @abstractmethod
     async def close(self) -> None: ...

@@ -3,8 +3,9 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
+from dayshift.chat_messages import ChatMessage
 from dayshift.errors import MissingExtra
 from dayshift.models.conversation import (
     REMOVED_ANSWER,
@@ -35,6 +36,10 @@ class OpenAiChat(Model):
 
     def start(self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int) -> "ChatConversation":
         return ChatConversation(self, system_prompt, tools, max_context_tokens)
+
+    @staticmethod
+    def to_chat(message: NativeMessage) -> list[ChatMessage]:
+        return [cast(ChatMessage, message)]
 
     async def close(self) -> None:
         await self.client.close()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dayshift.chat_messages import ChatMessage, assistant_message, make_tool_call
 from dayshift.models.conversation import (
     REMOVED_ANSWER,
     Conversation,
@@ -33,6 +34,15 @@ class OpenAiResponses(Model):
         self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int
     ) -> "ResponsesConversation":
         return ResponsesConversation(self, system_prompt, tools, max_context_tokens)
+
+    @staticmethod
+    def to_chat(message: NativeMessage) -> list[ChatMessage]:
+        if message.get("type") == "function_call_output":
+            return [{"role": "tool", "tool_call_id": message["call_id"], "content": message["output"]}]
+        if _ITEMS not in message:
+            return [{"role": message["role"], "content": message["content"]}]
+        reply = _parse_response({"output": message[_ITEMS]})
+        return [assistant_message(reply.text, [make_tool_call(c.id, c.name, c.arguments) for c in reply.calls])]
 
     async def close(self) -> None:
         await self.client.close()

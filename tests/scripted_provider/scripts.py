@@ -1,0 +1,139 @@
+"""What each scripted model does; a model's name is the name of its script."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# The tool by which a model declares its work done, and the one by which smolagents' agents end.
+FINISH = "finish_work"
+FINAL_ANSWER = "final_answer"
+
+_EMAIL = re.compile(r"[^\s<>()]+@[^\s<>(),]*[^\s<>(),.:]")
+_PHONE = re.compile(
+    r"(?:phone is|should read|reached at|right number is|confirmed|Set it to) (.+?)(?:\. |\.$|, not at| \(|\n)"
+)
+_RECORD_ID = re.compile(r'"id": ?"(\d+)"')
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request to a model: the work, the tools, the answers to its calls so far, and how often it was asked this."""
+
+    brief: str
+    tools: tuple[str, ...]
+    answers: tuple[str, ...]
+    times: int
+
+    @property
+    def read_tool(self) -> str:
+        readers = [name for name in self.tools if name.endswith(("contacts_search", "tickets_list", "operations"))]
+        return readers[0]
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """What a model answers: text and calls (their arguments are text), or a failure of its provider."""
+
+    text: str | None = None
+    calls: tuple[tuple[str, str], ...] = ()
+    failure: int | None = None
+    # The body is not what the protocol says.
+    garbage: bool = False
+    seconds: float = 0.0
+
+
+Script = Callable[[Asked], Scripted]
+
+
+def solver(asked: Asked) -> Scripted:
+    """Solves crm/correct-contact: finds the contact by its address, corrects the number, finishes."""
+    email, phone = _EMAIL.search(asked.brief), _PHONE.search(asked.brief + "\n")
+    assert email is not None, asked.brief
+    assert phone is not None, asked.brief
+    if not asked.answers:
+        by_email = [{"filters": [{"propertyName": "email", "operator": "EQ", "value": email[0]}]}]
+        search = json.dumps({"filterGroups": by_email, "limit": 1})
+        return Scripted("I look the contact up first.", (("crm_contacts_search", search),))
+    if len(asked.answers) == 1:
+        record = _RECORD_ID.search(asked.answers[0].replace('\\"', '"'))
+        assert record is not None, asked.answers[0]
+        change = {"contactId": record[1], "properties": {"phone": phone[1]}}
+        return Scripted("The number differs, so I correct it.", (("crm_contacts_update", json.dumps(change)),))
+    if len(asked.answers) == 2:
+        return Scripted("All is done.", ((FINISH, "{}"),))
+    return _end(asked)
+
+
+def steady(asked: Asked) -> Scripted:
+    """Reads once and finishes."""
+    return Scripted(None, ((FINISH, "{}"),)) if asked.answers else Scripted("I look first.", ((asked.read_tool, "{}"),))
+
+
+def malformed(asked: Asked) -> Scripted:
+    if not asked.answers:
+        return Scripted(None, ((asked.read_tool, '{"limit": '),))
+    return Scripted(None, (("no_such_tool", "{}"),)) if len(asked.answers) == 1 else steady(asked)
+
+
+def rate_limited(asked: Asked) -> Scripted:
+    return Scripted(failure=429) if asked.times == 1 else steady(asked)
+
+
+def slow_once(asked: Asked) -> Scripted:
+    """Does not answer the first request in time; the same request sent again is answered at once."""
+    reply = steady(asked)
+    return Scripted(reply.text, reply.calls, seconds=5.0 if asked.times == 1 and not asked.answers else 0.0)
+
+
+def slow(asked: Asked) -> Scripted:
+    reply = steady(asked)
+    return Scripted(reply.text, reply.calls, seconds=5.0)
+
+
+def careless(asked: Asked) -> Scripted:
+    """Solves every second attempt at an instance, and finishes the others without a look."""
+    is_even = hashlib.sha256(asked.brief.encode()).digest()[0] % 2 == 0
+    if not asked.answers and asked.times % 2 == int(is_even):
+        return Scripted("There is nothing to do.", ((FINISH, "{}"),))
+    return solver(asked)
+
+
+def _end(asked: Asked) -> Scripted:
+    text = "The number is corrected."
+    if FINAL_ANSWER in asked.tools:
+        return Scripted(None, ((FINAL_ANSWER, json.dumps({"answer": text})),))
+    return Scripted(text)
+
+
+SCRIPTS: dict[str, Script] = {
+    "solver": solver,
+    "steady": steady,
+    "careless": careless,
+    "malformed": malformed,
+    "rate-limited": rate_limited,
+    "slow-once": slow_once,
+    "slow": slow,
+    "broken": lambda _: Scripted(failure=500),
+    "unknown": lambda _: Scripted(failure=404),
+    "garbage": lambda _: Scripted(garbage=True),
+    "silent": lambda _: Scripted(""),
+    "chatty": lambda _: Scripted("I would look at the contact first. " * 20),
+    "endless": lambda asked: Scripted("Once more.", ((asked.read_tool, "{}"),)),
+}
+# The model `mixed` behaves in each episode as one of these, by the words of its brief.
+MIXED = "mixed"
+_MIXTURE = (
+    *["solver"] * 8,
+    *["rate-limited", "slow-once", "malformed", "silent", "chatty", "endless", "broken", "garbage"],
+)
+
+
+def behaviour_of(brief: str) -> str:
+    """The script that `mixed` plays for this brief."""
+    return _MIXTURE[hashlib.sha256(brief.encode()).digest()[0] % len(_MIXTURE)]
+
+
+def reply_to(model: str, asked: Asked) -> Scripted:
+    return SCRIPTS[behaviour_of(asked.brief) if model == MIXED else model](asked)

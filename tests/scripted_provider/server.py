@@ -1,0 +1,164 @@
+"""The server of the scripted models: reads a request of each protocol, and writes the script's reply in it."""
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+
+from tests.scripted_provider.scripts import Asked, Scripted, reply_to
+
+# smolagents hands the answer to a call over as a message of the user that begins so.
+_OBSERVATION = "Observation:"
+_TOKENS = {"input_tokens": 100, "output_tokens": 10}
+
+
+class ScriptedProvider:
+    """Serves in a thread between `start` and `stop`; `requests` holds every body that came in."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.requests: list[dict[str, Any]] = []
+        # Every model is out of order for a while.
+        self.failing = False
+        self._seconds = seconds
+        self._seen: Counter[tuple[str, int]] = Counter()
+        self.app = FastAPI()
+        self.app.add_api_route("/v1/chat/completions", self._chat, methods=["POST"])
+        self.app.add_api_route("/v1/responses", self._responses, methods=["POST"])
+        self.app.add_api_route("/v1/messages", self._messages, methods=["POST"])
+
+    def start(self) -> "ScriptedProvider":
+        self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="error", lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            threading.Event().wait(0.01)
+        return self
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}"
+
+    async def _chat(self, request: Request) -> Response:
+        body = await request.json()
+        texts = [(message["role"], _text_of(message["content"])) for message in body["messages"]]
+        answers = [text for role, text in texts if role == "tool" or text.startswith(_OBSERVATION)]
+        told = [text for role, text in texts if role == "user" and not text.startswith(_OBSERVATION)]
+        tools = [tool["function"]["name"] for tool in body["tools"]]
+        reply = await self._decide(body, told[0], tools, answers)
+        return _find_failure(reply) or JSONResponse(_write_completion(body, reply, len(answers)))
+
+    async def _responses(self, request: Request) -> Response:
+        body = await request.json()
+        items = [{"role": "user", "content": body["input"]}] if isinstance(body["input"], str) else body["input"]
+        answers = [_text_of(item["output"]) for item in items if item.get("type") == "function_call_output"]
+        told = [_text_of(item["content"]) for item in items if item.get("role") == "user"]
+        reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
+        return _find_failure(reply) or JSONResponse(_write_response(body, reply, len(answers)))
+
+    async def _messages(self, request: Request) -> Response:
+        body = await request.json()
+        blocks = [block for message in body["messages"] for block in _blocks_of(message["content"])]
+        answers = [_text_of(block["content"]) for block in blocks if block["type"] == "tool_result"]
+        told = [block["text"] for block in _blocks_of(body["messages"][0]["content"])]
+        reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
+        return _find_failure(reply) or JSONResponse(_write_message(body, reply, len(answers)))
+
+    async def _decide(self, body: dict[str, Any], brief: str, tools: list[str], answers: list[str]) -> Scripted:
+        self.requests.append(body)
+        self._seen[brief, len(answers)] += 1
+        if self.failing:
+            return Scripted(failure=500)
+        reply = reply_to(body["model"], Asked(brief, tuple(tools), tuple(answers), self._seen[brief, len(answers)]))
+        if pause := self._seconds + reply.seconds:
+            await asyncio.sleep(pause)
+        return reply
+
+
+def _find_failure(reply: Scripted) -> Response | None:
+    if reply.failure is not None:
+        headers = {"retry-after-ms": "10"} if reply.failure == 429 else {}
+        return JSONResponse({"error": {"message": "out of order"}}, reply.failure, headers=headers)
+    return Response("<html>", media_type="application/json") if reply.garbage else None
+
+
+def _write_completion(body: dict[str, Any], reply: Scripted, answered: int) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": f"call_{answered}_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for index, (name, arguments) in enumerate(reply.calls)
+        ]
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if reply.calls else "stop"}
+    if body.get("logprobs"):
+        choice["logprobs"] = {"content": [{"token": "a", "logprob": -0.25, "bytes": [97], "top_logprobs": []}]}
+    if body.get("return_token_ids"):
+        choice["token_ids"] = [7, 8, 9]
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": body["model"]}
+    return {**head, "choices": [choice], "usage": usage}
+
+
+def _write_response(body: dict[str, Any], reply: Scripted, answered: int) -> dict[str, Any]:
+    output: list[dict[str, Any]] = []
+    if reply.calls:
+        output.append({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "look first"}]})
+    if reply.text is not None:
+        content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+        output.append({"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content})
+    output += [
+        {"type": "function_call", "id": "f", "call_id": f"c{answered}_{index}", "name": name, "arguments": arguments}
+        for index, (name, arguments) in enumerate(reply.calls)
+    ]
+    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 0,
+        "model": body["model"],
+        "status": "completed",
+        "output": output,
+        "usage": {**_TOKENS, "total_tokens": 110, **details},
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
+def _write_message(body: dict[str, Any], reply: Scripted, answered: int) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "thinking", "thinking": "look first", "signature": "s"}]
+    if reply.text:
+        content.append({"type": "text", "text": reply.text})
+    for index, (name, arguments) in enumerate(reply.calls):
+        parsed = json.loads(arguments) if arguments.endswith("}") else {}
+        content.append({"type": "tool_use", "id": f"toolu_{answered}_{index}", "name": name, "input": parsed})
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": body["model"],
+        "content": content,
+        "stop_reason": "tool_use" if reply.calls else "end_turn",
+        "stop_sequence": None,
+        "usage": _TOKENS,
+    }
+
+
+def _text_of(content: Any) -> str:
+    return "\n".join(block.get("text", "") for block in _blocks_of(content))
+
+
+def _blocks_of(content: Any) -> list[dict[str, Any]]:
+    if content is None:
+        return []
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
