@@ -103,6 +103,10 @@ compose-test: $(READY) ## build and start the compose stack, exercise it, stop i
 client-test: worlds ## install the client for CLIENT_PYTHON=python3.13 (3.11 or later) and play an episode with it
 	@.ci/client-test $(or $(CLIENT_PYTHON),$(PYTHON))
 
+.PHONY: integrations
+integrations: worlds ## train in Stable-Baselines3, Tianshou and RLlib, each installed into build/integrations; JUDGE=sb3 runs one
+	@.ci/integrations $(JUDGE)
+
 .PHONY: docs
 docs: $(READY) ## docs/ as a site in build/site, with a page for each product's API
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
