@@ -14,6 +14,7 @@ from dayshift.aec import TeamEnv
 
 from tests.company import WORLD, small_company
 from tests.control.stack import TOKEN, Stack
+from tests.scripted_provider import ScriptedProvider
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # tests/client runs the first two; the last is run by hand on an idle machine.
@@ -27,8 +28,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     started.stop()
 
 
-def run(stack: Stack, example: str, *arguments: str) -> str:
-    settings = {"DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}", "DAYSHIFT_CONTROL_TOKEN": TOKEN}
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ScriptedProvider]:
+    started = ScriptedProvider().start()
+    yield started
+    started.stop()
+
+
+def run(stack: Stack, example: str, *arguments: str, **keys: str) -> str:
+    settings = {"DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}", "DAYSHIFT_CONTROL_TOKEN": TOKEN, **keys}
     process = subprocess.run(
         [sys.executable, EXAMPLES / example, *arguments],
         env={**os.environ, **settings},
@@ -51,6 +59,33 @@ def run(stack: Stack, example: str, *arguments: str) -> str:
 )
 def test_an_episode_can_be_played_with_the_vendors_own_sdks(stack: Stack, example: str, result: str) -> None:
     assert result in run(stack, example, "--world", WORLD)
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        "model_openai.py",
+        "model_anthropic.py",
+        "model_langgraph.py",
+        "model_openai_agents.py",
+        "model_smolagents.py",
+    ],
+)
+def test_a_model_works_through_the_sdks_and_frameworks_of_others(
+    stack: Stack, provider: ScriptedProvider, example: str
+) -> None:
+    keys = {
+        "OPENAI_API_KEY": "none",
+        "OPENAI_BASE_URL": f"{provider.url}/v1",
+        "ANTHROPIC_API_KEY": "none",
+        "ANTHROPIC_BASE_URL": provider.url,
+    }
+    before = len(provider.requests)
+    output = run(stack, example, "--world", WORLD, "--model", "solver", **keys)
+
+    assert "passed, reward 1.0" in output
+    assert len(provider.requests) - before >= 3, "one for each call of the solution"
+    assert len((EXAMPLES / example).read_text().splitlines()) < 40
 
 
 def test_many_episodes_at_once_are_recorded_and_replay_to_the_same_bytes(stack: Stack, tmp_path: Path) -> None:
