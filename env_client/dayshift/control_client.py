@@ -72,6 +72,9 @@ class ControlClient:
     def report(self) -> HttpFlow[wire.Report]:
         return (yield from self._get("/v1/report", wire.Report))
 
+    def playground(self) -> HttpFlow[wire.Playground]:
+        return (yield from self._get("/v1/playground", wire.Playground))
+
     def reset_playground(self) -> HttpFlow[None]:
         key = {"idempotency-key": secrets.token_hex(16)}
         response = yield from self._send("POST", "/v1/playground/reset", key)

@@ -99,6 +99,7 @@ product = Product(
     parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"pat-na1-{secret}",
+    key_shapes=("pat-na1-{}",),
     snippet=_SNIPPET,
     advance=advance,
     on_tick=run_due_now,
