@@ -7,7 +7,11 @@ from services.kernel.config import Settings, reachable_host
 
 
 def welcome(settings: Settings) -> str:
-    lines = ["", f"Dayshift is up: {control_url(settings)} has a page that says what runs where.", ""]
+    lines = [
+        "",
+        f"Dayshift is up: control at {control_url(settings)}, its token in {settings.var / 'control.token'}",
+        "",
+    ]
     for name, product in sorted(catalog.products().items(), key=lambda pair: pair[1].port):
         base = settings.url(name, product.port)
         # At the margin: an indented line of Python cannot be pasted.
