@@ -29,7 +29,7 @@ demo: $(READY) ## start the embedded stack, run a batch of episodes, print verdi
 
 .PHONY: up
 up: worlds ## start every service here and print lines to paste; Ctrl-C stops all
-	@$(BIN)/python -m services up
+	@$(BIN)/python -m services up $(if $(RESTART),--restart)
 
 .PHONY: test
 test: $(READY) ## run the whole test suite against real parts

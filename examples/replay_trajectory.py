@@ -1,7 +1,7 @@
 """Replay recorded episodes and show the first byte that differs, if one does.
 
 python examples/vector_rollouts.py --into runs/example
-python examples/replay_trajectory.py runs/example
+python examples/replay_trajectory.py            # or another folder of recordings
 """
 
 import argparse
@@ -12,9 +12,11 @@ import dayshift
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Replay and grade recorded episodes.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--most", type=int, default=3)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("runs/example"), help="default %(default)s")
+    parser.add_argument("--most", type=int, default=3, help="episodes to replay (default %(default)s)")
     args = parser.parse_args()
+    if not args.folder.exists():
+        raise SystemExit(f"there are no recordings in {args.folder}: run examples/vector_rollouts.py first")
     for trajectory, _ in zip(dayshift.load(args.folder), range(args.most), strict=False):
         result, request = dayshift.verify(trajectory), trajectory.manifest.open
         print(f"{request.task} {request.seed}: {result.steps} steps, identical: {result.identical}")

@@ -13,13 +13,15 @@ from hubspot.crm.contacts import PublicObjectSearchRequest, SimplePublicObjectIn
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Correct a phone number through HubSpot's SDK.")
-    parser.add_argument("--world", default="standard")
+    parser.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
     with dayshift.Episode.open("crm/correct-contact", seed=8, world=parser.parse_args().world) as episode:
+        print(f"brief: {episode.brief}")
         access = episode.products["crm"]
         contacts = HubSpot(access_token=access.credential, host=access.base_url).crm.contacts
         email, phone = re.search(r"\((.+?)\) says .+ phone is (.+?)\. Please", episode.brief).groups()
         by_email = [{"filters": [{"propertyName": "email", "operator": "EQ", "value": email}]}]
         contact = contacts.search_api.do_search(PublicObjectSearchRequest(filter_groups=by_email, limit=1)).results[0]
+        print(f"HubSpot's SDK found contact {contact.id}; its phone becomes {phone}")
         contacts.basic_api.update(contact.id, SimplePublicObjectInput(properties={"phone": phone}))
         verdict = episode.submit()
     print(f"{verdict.outcome}, reward {verdict.reward}")

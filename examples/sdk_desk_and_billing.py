@@ -16,14 +16,16 @@ import stripe
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Settle a double charge through zenpy and stripe.")
-    parser.add_argument("--world", default="standard")
+    parser.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
     with dayshift.Episode.open("desk/double-charge", seed=3, world=parser.parse_args().world) as episode:
+        print(f"brief: {episode.brief}\n")
         number = int(re.search(r"(?:[Tt]icket |request |#)(\d+)", episode.brief)[1])
         desk = desk_client(episode)
         ticket = desk.tickets(id=number)
-        print(ticket.description)
+        print(f"ticket {number}: {ticket.description}\n")
 
         amount = refund_the_second_charge(episode, ticket.organization.external_id)
+        print(f"Stripe's SDK refunded {amount / 100:.2f}; zenpy answers and solves the ticket")
         ticket.comment = comment(f"Hello, you were charged twice; {amount / 100:.2f} is on its way back to you.")
         ticket.status, ticket.assignee_id = "solved", desk.users.me().id
         desk.tickets.update(ticket)

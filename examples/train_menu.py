@@ -1,6 +1,6 @@
 """Train a small policy on a CPU with NumPy alone, which chooses from a menu of concrete calls at each step.
 
-    python examples/train_menu.py --seed 0 --minutes 2.5 --plot learning.png
+    python examples/train_menu.py --seed 0 --minutes 2.5 --plot runs/learning.png
 
 The value of a candidate call is linear in its features (see dayshift.call_features) and in products of two of them.
 It is fitted by least squares to the returns of past attempts, and the policy is a softmax over it with a falling
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--world", default="standard")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=2.5)
-    parser.add_argument("--plot", type=Path, default=Path("learning.png"))
+    parser.add_argument("--plot", type=Path, default=Path("runs/learning.png"), help="where the curve is drawn")
     args = parser.parse_args()
     env = dayshift.Menu(gymnasium.make("dayshift/Crm-v0", task=args.task, world=args.world))
     curve = []
@@ -147,6 +147,7 @@ def main() -> None:
         curve.append(point)
         print(json.dumps(point), flush=True)
     env.close()
+    args.plot.parent.mkdir(parents=True, exist_ok=True)
     plot(curve, args.task, args.plot)
     print(f"random {curve[0]['reward']:+.3f}, trained {curve[-1]['reward']:+.3f}; curve in {args.plot}")
 

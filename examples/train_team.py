@@ -1,6 +1,6 @@
 """Train a team: each specialist on its own reward first, then the orchestrator that delegates to them.
 
-    python examples/train_team.py --plot team.png
+    python examples/train_team.py --plot runs/team.png
 
 The task spans three products: the second of two charges must be refunded in billing, a note in the CRM must name the
 refund, and the customer needs a reply at the desk. A specialist sees one product, and the orchestrator sees none: it
@@ -299,7 +299,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lessons", type=int, default=20, help="episodes for each specialist")
     parser.add_argument("--episodes", type=int, default=100, help="episodes of the orchestrator")
-    parser.add_argument("--plot", type=Path, default=Path("team.png"))
+    parser.add_argument("--plot", type=Path, default=Path("runs/team.png"), help="where the curve is drawn")
     args = parser.parse_args()
     options, chance = {"task": TASK, "world": args.world}, np.random.default_rng(args.seed)
     team = {product: SkillSpecialist(product, chance) for product in LESSONS}
@@ -307,6 +307,7 @@ def main() -> None:
         train_specialist(learner, team, args.lessons, options)
         print(f"{product}: {learner}", flush=True)
     rewards = list(train_orchestrator(Orchestrator(chance), team, args.episodes, options))
+    args.plot.parent.mkdir(parents=True, exist_ok=True)
     plot(rewards, args.plot)
     first, last = np.mean(rewards[: 2 * HELD_OUT]), np.mean(rewards[-HELD_OUT:])
     print(f"first {first:+.3f}, trained, on held-out seeds {last:+.3f}; curve in {args.plot}")

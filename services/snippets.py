@@ -1,17 +1,40 @@
-"""Lines to paste into a terminal: how to reach what `up` has started."""
+"""What `up` leaves for people and clients: lines to paste into a terminal, and the token in a file of the user's."""
+
+from contextlib import suppress
 
 from services.kernel import catalog
 from services.kernel.config import Settings, reachable_host
 
 
 def welcome(settings: Settings) -> str:
-    control = f"http://{reachable_host(settings.host)}:{settings.control_port}"
-    lines = ["", f"Dayshift is up: control at {control}, its token in {settings.var / 'control.token'}", ""]
+    lines = [
+        "",
+        f"Dayshift is up: control at {control_url(settings)}, its token in {settings.var / 'control.token'}",
+        "",
+    ]
     for name, product in sorted(catalog.products().items(), key=lambda pair: pair[1].port):
         base = settings.url(name, product.port)
-        lines += [f"  {product.title} at {base}"]
-        lines += [
-            f"    {line}" for line in product.snippet.format(base=base, token=settings.playground_token).splitlines()
-        ]
-        lines += [""]
-    return "\n".join([*lines, "Ctrl-C stops everything."])
+        # At the margin: an indented line of Python cannot be pasted.
+        snippet = product.snippet.format(base=base, token=settings.playground_token)
+        lines += [f"# {product.title} at {base}", *snippet.splitlines(), ""]
+    return "\n".join([*lines, "Clients of this user find the stack by themselves. Ctrl-C stops everything."])
+
+
+def control_url(settings: Settings) -> str:
+    return f"http://{reachable_host(settings.host)}:{settings.control_port}"
+
+
+def leave_token(settings: Settings) -> None:
+    """Write the token where clients in any folder look for it; one that cannot be written is in `var` all the same."""
+    # Late: the client is not needed before the services have started, and importing it takes a while.
+    from dayshift.control_token import write_user_token
+
+    with suppress(OSError, RuntimeError):  # no home, or one that cannot be written
+        write_user_token(control_url(settings), settings.control_token)
+
+
+def take_token_away(settings: Settings) -> None:
+    from dayshift.control_token import remove_user_token
+
+    with suppress(OSError, RuntimeError):
+        remove_user_token(control_url(settings), settings.control_token)

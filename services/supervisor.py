@@ -17,13 +17,17 @@ from services.control.gather import gather_all
 from services.kernel import catalog
 from services.kernel.config import BadSetting, Settings, reachable_host
 from services.kernel.serve import PortTaken
-from services.snippets import welcome
+from services.snippets import leave_token, take_token_away, welcome
 
 _USUAL_BASE = 8700
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 _COLOURS = (36, 33, 35, 32, 34, 31)
+_HOW_TO_RESTART = (
+    "; its last lines are above. Stop with Ctrl-C and start anew; with RESTART=1 (make up RESTART=1, "
+    "python -m services up --restart) a service that dies is started again"
+)
 
 
 @dataclass(eq=False)
@@ -84,9 +88,11 @@ class _Supervisor:
                     asyncio.create_task(self._restart_when_dead(child)) for child in group if child.process is not None
                 ]
             if not self._stopping.is_set():
+                leave_token(self._settings)
                 print(welcome(self._settings), flush=True)
             await self._stopping.wait()
         finally:
+            take_token_away(self._settings)
             for task in watching:
                 task.cancel()
             await self._stop()
@@ -141,9 +147,7 @@ class _Supervisor:
             code = await child.process.wait()
             if self._stopping.is_set():
                 return
-            self._print_line(
-                child, f"DIED ({_describe_exit(code)})" + ("" if self._restart else "; start it again with --restart")
-            )
+            self._print_line(child, f"DIED ({_describe_exit(code)})" + ("" if self._restart else _HOW_TO_RESTART))
             if not self._restart:
                 return
             await asyncio.sleep(1)

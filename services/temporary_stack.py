@@ -25,7 +25,8 @@ _PORTS_NEEDED = 20
 def start_stack(home: Path, environment: Mapping[str, str] | None = None) -> Iterator[Address]:
     """Run a stack whose ledger and secrets lie in `home`, so that another stack may run beside it."""
     base, log = _free_base(), home / "stack.log"
-    variables = {**os.environ, "DAYSHIFT_LOG": "warning", **(environment or {}), "DAYSHIFT_VAR": str(home)}
+    own = {"DAYSHIFT_VAR": str(home), "XDG_STATE_HOME": str(home / "state")}
+    variables = {**os.environ, "DAYSHIFT_LOG": "warning", **(environment or {}), **own}
     address = Address(f"http://127.0.0.1:{base}", Settings.from_environment(variables).control_token)
     with log.open("w") as out:
         process = subprocess.Popen(  # noqa: S603 - our own program

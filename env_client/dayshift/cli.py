@@ -1,34 +1,53 @@
 """The `dayshift` command: tasks, play, doctor, run, compare, verify, report, export, playground."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
-from dayshift.errors import DayshiftError
+from dayshift.errors import DayshiftError, UsageError
 from dayshift.report_text import render_columns
+from dayshift.version import VERSION
 
 _HISTORY_FILE = ".dayshift_history"
+_SPLITS = ("train", "validation", "test")
+_WORLD_HELP = "the company's size: small or standard, unless others are built (default %(default)s)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     args = _build_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = args.command
     try:
-        return command(args)
+        code = command(args)
+        sys.stdout.flush()
     except DayshiftError as error:
         print(f"dayshift: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; what is still in the buffer must not fail at exit again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"dayshift: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
+    return code
 
 
 def tasks(args: argparse.Namespace) -> int:
     with _connect(args) as connection:
         families = connection.run(connection.address.control.families()).families
+        products = sorted({product for family in families for product in family.products})
+        if args.product not in (None, *products):
+            raise UsageError(f"no product is called {args.product!r}; there are {', '.join(products)}")
         operations = connection.run(discover_operations(connection.address.control, args.world, ()))
     surface = cache(lambda products: operations.of_products(products).surface(args.surface).tokens)
     rows = [
@@ -103,6 +122,8 @@ def report(args: argparse.Namespace) -> int:
     from dayshift.report_text import render_text
 
     summary = summarise(load(args.folder, quarantined=True))
+    if not summary.episodes:
+        raise UsageError(f"there is no recorded episode in {args.folder}")
     page = Path(args.html or Path(args.folder) / "report.html")
     page.write_text(render_html(summary, f"Dayshift: {Path(args.folder).resolve().name}"), encoding="utf-8")
     print(render_text(summary))
@@ -130,8 +151,17 @@ def compare(args: argparse.Namespace) -> int:
 
 def playground(args: argparse.Namespace) -> int:
     with _connect(args) as connection:
-        connection.run(connection.address.control.reset_playground())
-    print("the playground is back in its initial state")
+        if args.reset:
+            connection.run(connection.address.control.reset_playground())
+            print("the playground is back in its initial state")
+            return 0
+        standing = connection.run(connection.address.control.playground())
+    rows = [
+        (name, access.title, access.state, access.base_url, " or ".join(access.credentials))
+        for name, access in standing.products.items()
+    ]
+    print(render_columns(("product", "API", "state", "address", "credential"), rows))
+    print("\ndayshift playground --reset rolls it back.")
     return 0
 
 
@@ -141,6 +171,7 @@ def _connect(args: argparse.Namespace) -> Connection:
 
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dayshift", description="The trainer's commands of Dayshift.")
+    parser.add_argument("--version", action="version", version=VERSION, help="print the version and stop")
     parser.add_argument("--control-url", metavar="URL", help="the URL of control (default DAYSHIFT_CONTROL_URL)")
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_tasks_command(commands)
@@ -148,28 +179,28 @@ def _build_parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="check the stack and name remedies").set_defaults(command=doctor)
     _add_run_commands(commands)
     _add_recording_commands(commands)
-    playground_parser = commands.add_parser("playground", help="the standing free play")
-    playground_parser.add_argument("--reset", action="store_true", required=True, help="roll it back")
+    playground_parser = commands.add_parser("playground", help="addresses and credentials of the standing free play")
+    playground_parser.add_argument("--reset", action="store_true", help="roll it back to its initial state")
     playground_parser.set_defaults(command=playground)
     return parser
 
 
 def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     tasks_parser = commands.add_parser("tasks", help="list the task families")
-    tasks_parser.add_argument("--product")
-    tasks_parser.add_argument("--split", choices=("train", "validation", "test"))
+    tasks_parser.add_argument("--product", help="only tasks that work with this product")
+    tasks_parser.add_argument("--split", choices=_SPLITS, help="only tasks that have this split")
     tasks_parser.add_argument("--surface", default="core", help="the tools whose tokens are counted (default core)")
-    tasks_parser.add_argument("--world", default="standard")
+    tasks_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
     tasks_parser.set_defaults(command=tasks)
 
 
 def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     play_parser = commands.add_parser("play", help="play an episode by hand")
     play_parser.add_argument("--task", help="a family's id; without it the episode is free play")
-    play_parser.add_argument("--seed", type=int, default=0)
-    play_parser.add_argument("--split", choices=("train", "validation", "test"), default="train")
-    play_parser.add_argument("--world", default="standard")
-    play_parser.add_argument("--faults", default="none")
+    play_parser.add_argument("--seed", type=_seed, default=0, help="which instance of the task (default %(default)s)")
+    play_parser.add_argument("--split", choices=_SPLITS, default="train", help="default %(default)s")
+    play_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
+    play_parser.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
     play_parser.set_defaults(command=play)
 
 
@@ -198,9 +229,9 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         "--tasks", nargs="+", default=["*"], metavar="PATTERN", help="families, e.g. 'crm/*' (default all)"
     )
     work.add_argument("--seeds", type=_positive, default=20, help="instances of each family (default %(default)s)")
-    work.add_argument("--first-seed", type=int, default=0, help="the first seed (default %(default)s)")
+    work.add_argument("--first-seed", type=_seed, default=0, help="the first seed (default %(default)s)")
     work.add_argument("--rollouts", type=_positive, default=1, help="attempts at each instance (default %(default)s)")
-    work.add_argument("--split", choices=("train", "validation", "test"), default="train", help="default %(default)s")
+    work.add_argument("--split", choices=_SPLITS, default="train", help="default %(default)s")
     work.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
     work.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
     work.add_argument("--surface", default="core", help="the tools: core, search, task, full (default %(default)s)")
@@ -228,17 +259,24 @@ def _positive(text: str) -> int:
     return number
 
 
+def _seed(text: str) -> int:
+    seed = int(text)
+    if not 0 <= seed < 2**63:
+        raise argparse.ArgumentTypeError(f"{seed} is not a seed: it must be at least 0 and less than 2**63")
+    return seed
+
+
 def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verify_parser = commands.add_parser("verify", help="replay recorded episodes and compare every byte")
     verify_parser.add_argument("file", help="a trajectories.jsonl")
     verify_parser.add_argument("--episode", help="only this episode")
     verify_parser.set_defaults(command=verify)
     report_parser = commands.add_parser("report", help="summarise a folder of recordings")
-    report_parser.add_argument("folder")
+    report_parser.add_argument("folder", help="a folder of recordings")
     report_parser.add_argument("--html", help="the file of the page (default report.html in the folder)")
     report_parser.set_defaults(command=report)
     export_parser = commands.add_parser("export", help="export recordings in the formats of other trainers")
-    export_parser.add_argument("folder")
+    export_parser.add_argument("folder", help="a folder of recordings")
     export_parser.add_argument(
         "--form",
         choices=("chat", "prompt-completion", "preference", "reinforcement", "minari"),
@@ -247,7 +285,7 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
         "grader; a Minari dataset",
     )
     export_parser.add_argument("--output", required=True, help="a file, or the id of a Minari dataset")
-    export_parser.add_argument("--world", default="standard", help="default %(default)s")
+    export_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
     export_parser.add_argument("--surface", help="the tools of each row (default: those of the recording, else core)")
     export_parser.add_argument(
         "--arguments",

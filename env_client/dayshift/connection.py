@@ -2,13 +2,14 @@
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import urlsplit
 
-from dayshift.connection_pool import IDLE_SECONDS, ConnectionPool
+from dayshift.connection_pool import IDLE_SECONDS, ConnectionPool, describe_no_connection
 from dayshift.control_client import ControlClient
-from dayshift.errors import HarnessFault, StepTimeout, Unreachable
+from dayshift.control_token import TokenCandidate, find_candidates, is_token
+from dayshift.errors import HarnessFault, StepTimeout, Unreachable, UsageError
 from dayshift.http_flow import ANSWER_SECONDS, HttpFlow, HttpRequest, HttpResponse
 
 if TYPE_CHECKING:
@@ -25,22 +26,47 @@ class Address:
 
     url: str
     token: str = field(repr=False)
+    # Tried in order where control refuses the token: a file may be that of an earlier stack.
+    others: tuple[TokenCandidate, ...] = field(default=(), repr=False)
+    source: str = field(default="the caller", repr=False)
+
+    def __post_init__(self) -> None:
+        _require_url(self.url)
+        for token in (self.token, *(other.token for other in self.others)):
+            _require_token(token)
 
     @classmethod
     def find(cls, url: str | None = None, token: str | None = None) -> "Address":
-        """Takes the arguments, else DAYSHIFT_CONTROL_URL and DAYSHIFT_CONTROL_TOKEN, else the stack's own folder."""
-        return cls(url or os.environ.get("DAYSHIFT_CONTROL_URL", DEFAULT_URL), token or _find_token())
+        """Takes the arguments, else DAYSHIFT_CONTROL_URL and DAYSHIFT_CONTROL_TOKEN, else what this machine has."""
+        url = url or os.environ.get("DAYSHIFT_CONTROL_URL") or DEFAULT_URL
+        if token:
+            return cls(url, token)
+        _require_url(url)
+        match find_candidates(url):
+            case (first, *others):
+                return cls(url, first.token, tuple(others), first.source)
+            case _:
+                raise UsageError(f"there is no token for {url}: set DAYSHIFT_CONTROL_TOKEN to that stack's token")
 
     @property
     def control(self) -> ControlClient:
-        return ControlClient(self.url, self.token)
+        return ControlClient(self.url, (TokenCandidate(self.token, self.source), *self.others))
 
 
-def _find_token() -> str:
-    if token := os.environ.get("DAYSHIFT_CONTROL_TOKEN"):
-        return token
-    file = Path(os.environ.get("DAYSHIFT_VAR", "var")) / "control.token"
-    return file.read_text().strip() if file.exists() else ""
+def _require_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise UsageError(f"{url!r} is not the address of a stack: write it as {DEFAULT_URL}")
+
+
+def _require_token(token: str) -> None:
+    if not is_token(token):
+        # Without the value: an error message is no place for a secret.
+        raise UsageError("a control token is printable ASCII in one line: set DAYSHIFT_CONTROL_TOKEN to such a one")
 
 
 class Connection:
@@ -90,10 +116,12 @@ class Connection:
             )
         except httpx.TimeoutException:
             raise StepTimeout(f"{request.method} {request.url} got no answer in time") from None
+        except httpx.ConnectError as error:
+            raise Unreachable(describe_no_connection(urlsplit(request.url).netloc, error)) from None
         except httpx.HTTPError as error:
-            reason = error or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise Unreachable(
-                f"{request.method} {request.url} got no answer: {reason}; is the stack running?"
+                f"{request.method} {request.url} got no answer: {reason}; the service may have stopped meanwhile"
             ) from None
         return HttpResponse(response.status_code, response.headers, response.content)
 

@@ -27,6 +27,13 @@ class Origin:
     authority: str
 
 
+def describe_no_connection(authority: str, error: Exception) -> str:
+    return (
+        f"no connection to {authority}: {error}; no stack listens there: "
+        "start one (make up, or docker compose up), or set DAYSHIFT_CONTROL_URL"
+    )
+
+
 class ConnectionPool:
     """Opens at most `connections` connections and reuses idle ones, the last used first."""
 
@@ -78,7 +85,7 @@ class ConnectionPool:
         except TimeoutError:
             raise StepTimeout(f"no connection to {origin.authority} in {timeout:g} s") from None
         except OSError as error:
-            raise Unreachable(f"no connection to {origin.authority}: {error}; is the stack running?") from None
+            raise Unreachable(describe_no_connection(origin.authority, error)) from None
         self._open.add(connection)
         return connection
 

@@ -1,28 +1,45 @@
 """ControlClient: the requests to control, as flows."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from dayshift import wire
-from dayshift.errors import AtCapacity, ControlRefused, DayshiftError, RetryLater, ServiceError, WireMismatch
+from dayshift.control_token import TokenCandidate
+from dayshift.errors import (
+    AtCapacity,
+    ControlRefused,
+    DayshiftError,
+    RetryLater,
+    ServiceError,
+    TokenRefused,
+    WireMismatch,
+)
 from dayshift.http_flow import ANSWER_SECONDS, HttpFlow, HttpRequest, HttpResponse
 
 M = TypeVar("M", bound=BaseModel)
+_UNAUTHORIZED = 401
 
-# An opening plants rows and a verdict reads whole worlds: both may take longer than a step.
+# By URL, what control accepted: found once, it is used by every connection of this process.
+_accepted: dict[str, TokenCandidate] = {}
 
 
 class ControlClient:
     """Sends messages to control and parses its answers."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, tokens: Sequence[TokenCandidate]) -> None:
         self.url = url.rstrip("/")
-        self._headers = {"authorization": f"Bearer {token}"}
+        self._tokens = tuple(tokens)
+
+    @property
+    def token_source(self) -> str:
+        """Where the token was found that the next request carries."""
+        return self._in_order()[0].source
 
     def health(self) -> HttpFlow[wire.Health]:
-        response = yield HttpRequest("GET", f"{self.url}/health", self._headers)
+        response = yield HttpRequest("GET", f"{self.url}/health", {})
         return _parse(wire.Health, response, accept=503)
 
     def families(self) -> HttpFlow[wire.Families]:
@@ -55,19 +72,44 @@ class ControlClient:
     def report(self) -> HttpFlow[wire.Report]:
         return (yield from self._get("/v1/report", wire.Report))
 
+    def playground(self) -> HttpFlow[wire.Playground]:
+        return (yield from self._get("/v1/playground", wire.Playground))
+
     def reset_playground(self) -> HttpFlow[None]:
-        headers = {**self._headers, "idempotency-key": secrets.token_hex(16)}
-        response = yield HttpRequest("POST", f"{self.url}/v1/playground/reset", headers)
+        key = {"idempotency-key": secrets.token_hex(16)}
+        response = yield from self._send("POST", "/v1/playground/reset", key)
         if response.status >= 300:
             raise _parse_error(response)
 
     def _get(self, path: str, answer: type[M]) -> HttpFlow[M]:
-        return _parse(answer, (yield HttpRequest("GET", self.url + path, self._headers)))
+        return _parse(answer, (yield from self._send("GET", path, {})))
 
     def _post(self, path: str, message: BaseModel | None, answer: type[M], key: str) -> HttpFlow[M]:
-        headers = {**self._headers, "content-type": "application/json", "idempotency-key": key}
+        headers = {"content-type": "application/json", "idempotency-key": key}
         content = b"" if message is None else message.model_dump_json().encode()
-        return _parse(answer, (yield HttpRequest("POST", self.url + path, headers, content, ANSWER_SECONDS)))
+        # An opening plants rows and a verdict reads whole worlds: both may take longer than a step.
+        return _parse(answer, (yield from self._send("POST", path, headers, content, ANSWER_SECONDS)))
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str], content: bytes = b"", timeout: float | None = None
+    ) -> HttpFlow[HttpResponse]:
+        """Tries the tokens in order: control refuses a wrong one before it reads the request."""
+        for candidate in self._in_order():
+            authorized = {**headers, "authorization": f"Bearer {candidate.token}"}
+            response = yield HttpRequest(method, self.url + path, authorized, content, timeout)
+            if response.status != _UNAUTHORIZED:
+                _accepted[self.url] = candidate
+                return response
+        problem = _parse_problem(response)
+        raise _parse_error(response) if problem is None else TokenRefused(self.url, self._sources, problem)
+
+    @property
+    def _sources(self) -> list[str]:
+        return [candidate.source for candidate in self._tokens]
+
+    def _in_order(self) -> list[TokenCandidate]:
+        accepted = _accepted.get(self.url)
+        return sorted(self._tokens, key=lambda candidate: candidate != accepted)
 
 
 def _parse(kind: type[M], response: HttpResponse, accept: int = 200) -> M:
@@ -76,13 +118,15 @@ def _parse(kind: type[M], response: HttpResponse, accept: int = 200) -> M:
     try:
         return kind.model_validate_json(response.content)
     except ValidationError as error:
-        raise WireMismatch(f"control's answer is not a valid {kind.__name__}: {error.errors()[:3]}") from error
+        raise WireMismatch(
+            f"control's answer is not a valid {kind.__name__}: {error.errors()[:3]}; another program may listen there, "
+            "or a stack of another version: see `dayshift doctor`"
+        ) from error
 
 
 def _parse_error(response: HttpResponse) -> DayshiftError:
-    try:
-        problem = wire.Problem.model_validate_json(response.content)
-    except ValidationError:
+    problem = _parse_problem(response)
+    if problem is None:
         return ServiceError("control", response.status, response.content.decode(errors="replace"))
     if response.status == 429:
         return AtCapacity(problem)
@@ -91,3 +135,10 @@ def _parse_error(response: HttpResponse) -> DayshiftError:
     if response.status >= 500:
         return ServiceError("control", response.status, problem.message)
     return ControlRefused(response.status, problem)
+
+
+def _parse_problem(response: HttpResponse) -> wire.Problem | None:
+    try:
+        return wire.Problem.model_validate_json(response.content)
+    except ValidationError:
+        return None

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from dayshift.calls import Call
 from dayshift.connection import Connection
 from dayshift.episode import Episode
-from dayshift.errors import DayshiftError, HarnessFault
+from dayshift.errors import DayshiftError, HarnessFault, Unreachable
 from dayshift.replay import Difference, verify
 from dayshift.trajectory import Trajectory, versions
 from dayshift.wire import WIRE_VERSION, Health, OpenRequest
+
+_LOGS = "the cause is in the terminal of `make up`, or in `docker compose logs`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,17 @@ def run_checks(connection: Connection) -> Iterator[Diagnosis]:
 
 
 def _check_control(connection: Connection) -> tuple[Diagnosis, Health | None]:
-    url = connection.address.url
-    remedy = "start it (python -m services up) or set DAYSHIFT_CONTROL_URL"
     try:
         health = connection.run(connection.address.control.health())
-    except HarnessFault as fault:
+    except Unreachable as fault:
+        remedy = "start it: `make up` in the clone, or `docker compose up`; a stack elsewhere: set DAYSHIFT_CONTROL_URL"
         return Diagnosis("control", ok=False, detail=str(fault), remedy=remedy), None
-    state = f"{url} is {health.status}; ledger {health.ledger}, registry {health.registry}"
+    except HarnessFault as fault:
+        remedy = f"another program may listen at {connection.address.url}: set DAYSHIFT_CONTROL_URL, or stop it"
+        return Diagnosis("control", ok=False, detail=str(fault), remedy=remedy), None
+    state = f"{connection.address.url} answers; ledger {health.ledger}, registry {health.registry}"
     is_ok = health.ledger == "ok" and health.registry == "ok"
-    return Diagnosis("control", ok=is_ok, detail=state, remedy="read in /health which part is down"), health
+    return Diagnosis("control", ok=is_ok, detail=state, remedy=f"start that part again; {_LOGS}"), health
 
 
 def _check_wire(health: Health) -> Diagnosis:
@@ -58,16 +62,18 @@ def _check_wire(health: Health) -> Diagnosis:
 
 def _check_token(connection: Connection) -> Diagnosis:
     remedy = "set DAYSHIFT_CONTROL_TOKEN, or DAYSHIFT_VAR to the stack's own folder (it holds control.token)"
+    control = connection.address.control
     try:
-        families = connection.run(connection.address.control.families()).families
+        families = connection.run(control.families()).families
     except DayshiftError as error:
         return Diagnosis("control token", ok=False, detail=str(error), remedy=remedy)
-    return Diagnosis("control token", ok=True, detail=f"accepted; {len(families)} task families")
+    detail = f"accepted, from {control.token_source}; {len(families)} task families"
+    return Diagnosis("control token", ok=True, detail=detail)
 
 
 def _check_products(health: Health) -> Iterator[Diagnosis]:
     for name, state in health.products.items():
-        yield Diagnosis(name, ok=state == "ok", detail=state, remedy="start it again; its log says why it stopped")
+        yield Diagnosis(name, ok=state == "ok", detail=state, remedy=f"start it again; {_LOGS}")
 
 
 def _check_worlds(health: Health) -> Iterator[Diagnosis]:
@@ -98,7 +104,7 @@ def _check_episode(connection: Connection, health: Health) -> Iterator[Diagnosis
         )
         yield _check_determinism(verify(trajectory, connection).difference)
     except DayshiftError as error:
-        yield Diagnosis("episode", ok=False, detail=str(error), remedy="read the stack's log")
+        yield Diagnosis("episode", ok=False, detail=str(error), remedy=_LOGS)
 
 
 def _play_briefly(connection: Connection, request: OpenRequest) -> tuple[Trajectory, list[str]]:

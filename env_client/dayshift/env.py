@@ -11,6 +11,7 @@ from dayshift.episode import Episode
 from dayshift.episode_opener import EpisodeOpener
 from dayshift.errors import HarnessFault
 from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.open_request import open_request
 from dayshift.operations import Catalogue, Operation
 from dayshift.recorder import Recorder
 from dayshift.rendering import render_opening, render_step, render_verdict
@@ -108,7 +109,7 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         self._on_fault = on_fault
         self._recorder = recorder
         self._max_body_chars = max_body_chars
-        defaults = OpenRequest(task=task, split=split, world=world, faults=faults, menu=menu)
+        defaults = open_request(task=task, split=split, world=world, faults=faults, menu=menu)
         self._opener = EpisodeOpener(defaults, products, control_url, timeout, families, surface, max_body_chars)
         self._calls = CallSpace(self._opener.operations)
         self.action_space = self._calls

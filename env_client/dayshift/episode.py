@@ -10,6 +10,7 @@ from dayshift.calls import WAIT, Call, call
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.episode_protocol import EpisodeProtocol
 from dayshift.errors import HarnessFault
+from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.step import Step
 from dayshift.tool_surface import Surface
@@ -103,8 +104,8 @@ class Episode(_EpisodeState):
         max_answer_chars: int = MAX_ANSWER_CHARS,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
+        request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or Connection()
-        request = task if isinstance(task, OpenRequest) else OpenRequest(task=task, seed=seed, **options)
         opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars)
         try:
             protocol = session.run(opening)
@@ -166,8 +167,8 @@ class AsyncEpisode(_EpisodeState):
         max_answer_chars: int = MAX_ANSWER_CHARS,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
+        request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or AsyncConnection()
-        request = task if isinstance(task, OpenRequest) else OpenRequest(task=task, seed=seed, **options)
         opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars)
         try:
             protocol = await session.run(opening)

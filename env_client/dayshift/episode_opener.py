@@ -7,6 +7,7 @@ from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
 from dayshift.episode import Episode
 from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.task_sampling import list_eligible_tasks, sample_task
 from dayshift.wire import OpenRequest, Split
@@ -36,7 +37,7 @@ class EpisodeOpener:
 
     def open(self, seed: int, options: Mapping[str, object]) -> Episode:
         """Opens an episode; `options` are those of `env.reset` and replace the environment's own."""
-        request = OpenRequest.model_validate({**self.defaults.model_dump(), **options, "seed": seed})
+        request = open_request(**{**self.defaults.model_dump(), **options, "seed": seed})
         if request.task is None:
             task = sample_task(self._list_tasks(request.split), seed)
             request = request.model_copy(update={"task": task})

@@ -8,7 +8,8 @@ DayshiftError
 │   ├── NoMenu               the task offers no candidate calls
 │   ├── SaltDiffers          a recording was made with another secret salt than the stack has
 │   ├── WorldDiffers         a row was exported from other worlds than the stack serves
-│   ├── ControlRefused       control declined: no such task or world, a wrong token, a bad option
+│   ├── ControlRefused       control declined: no such task or world, a bad option
+│   │   └── TokenRefused       control accepts none of the tokens that were found
 │   └── MissingExtra         an optional library is not installed
 ├── Refusal                the product declined: an ordinary answer, raised only by `raise_for_refusal`
 └── HarnessFault           the environment failed: the episode is unscored and has no reward
@@ -23,6 +24,7 @@ DayshiftError
     └── Unscored             control itself reports that the episode has no reward
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,12 +80,23 @@ def _name_salt(fingerprint: str | None) -> str:
 
 
 class ControlRefused(UsageError):
-    """Control declined: no such task or world, a wrong token, a bad option."""
+    """Control declined: no such task or world, a bad option."""
 
-    def __init__(self, status: int, problem: "Problem") -> None:
-        super().__init__(f"control answered {status} {problem.error}: {problem.message}")
+    def __init__(self, status: int, problem: "Problem", text: str | None = None) -> None:
+        super().__init__(text or f"control answered {status} {problem.error}: {problem.message}")
         self.status = status
         self.problem = problem
+
+
+class TokenRefused(ControlRefused):
+    """Control accepts none of the tokens that were found."""
+
+    def __init__(self, url: str, sources: Sequence[str], problem: "Problem") -> None:
+        text = (
+            f"the stack at {url} runs, but does not accept the token of {', '.join(sources)}: "
+            "set DAYSHIFT_CONTROL_TOKEN to the token with which it was started"
+        )
+        super().__init__(401, problem, text)
 
 
 class MissingExtra(UsageError, ImportError):

@@ -2,10 +2,12 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
+from dayshift.errors import UsageError
 from dayshift.export import BUILDERS, describe_left_out, with_object_arguments, write_rows
 from dayshift.recordings import load
 from dayshift.trajectory import Trajectory
@@ -15,7 +17,7 @@ _WITH_OBJECTS = frozenset({"prompt-completion", "preference"})
 
 
 def export(args: argparse.Namespace) -> int:
-    trajectories = load(args.folder, quarantined=True)
+    trajectories = _require_some(load(args.folder, quarantined=True), args.folder)
     if args.form == "minari":
         return _export_minari(args, trajectories)
     with Connection(Address.find(args.control_url)) as connection:
@@ -28,6 +30,13 @@ def export(args: argparse.Namespace) -> int:
     print(f"{written} rows in {args.output}")
     _print_left_out(left_out)
     return 0
+
+
+def _require_some(trajectories: Iterator[Trajectory], folder: str) -> Iterator[Trajectory]:
+    first = next(trajectories, None)
+    if first is None:
+        raise UsageError(f"there is no episode in {folder}, nothing was exported")
+    return chain([first], trajectories)
 
 
 def _export_minari(args: argparse.Namespace, trajectories: Iterable[Trajectory]) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dayshift.calls import Call
@@ -13,6 +13,7 @@ from dayshift.rendering import render_opening, render_step, render_verdict
 
 HELP = """operation name=value …   call it; values are JSON or plain text, body.field=value reaches inside
 ? [operation]            list operations, or describe one
+help                     print these lines
 wait hours=4             let time pass
 submit [answer=…]        be judged
 quit                     leave without a verdict"""
@@ -54,13 +55,26 @@ def describe_operation(operation: Operation) -> str:
     lines = [f"{operation.name}  {operation.method} {operation.path}".rstrip(), f"  {operation.description}"]
     for argument in operation.arguments:
         need = "required" if argument.required else "optional"
-        kind = argument.schema.get("type", "any")
-        lines.append(f"  {argument.name}: {kind}, {need}, in {argument.location}")
+        lines.append(f"  {argument.name}: {_describe_type(argument.schema)}, {need}, in {argument.location}")
     return "\n".join(lines) + "\n"
+
+
+def _describe_type(schema: Mapping[str, Any]) -> str:
+    """Names the type, or the types between which the schema leaves the choice."""
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if options:
+        names = dict.fromkeys(map(_describe_type, options))
+        return " or ".join(name for name in names if name != "null")
+    if "enum" in schema:
+        return " or ".join(map(str, schema["enum"]))
+    kind = schema.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 def _execute(episode: Episode, line: str) -> str:
     try:
+        if line == "help":
+            return f"{HELP}\n"
         if line.startswith("?"):
             return _describe_operations(episode.operations, line[1:].strip())
         return render_step(episode.step(parse_line(line, episode.operations)))
@@ -135,7 +149,7 @@ def list_completions(operations: Catalogue, line: str) -> list[tuple[str, str]]:
     """Lists the words that may come next, each with the part that is already typed."""
     words = line.split(" ")
     if len(words) == 1:
-        return [(name, words[0]) for name in (*operations, "quit", "?") if words[0] in name]
+        return [(name, words[0]) for name in (*operations, "quit", "help", "?") if words[0] in name]
     if words[0] not in operations:
         return []
     taken = {word.partition("=")[0] for word in words[1:-1]}

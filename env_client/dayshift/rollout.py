@@ -11,6 +11,7 @@ from dayshift.calls import SUBMIT, Action, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
 from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, RetryLater
+from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.progress import Progress
 from dayshift.recorder import Recorder
@@ -70,7 +71,7 @@ def tasks(
     """Yields a request for every family with every seed."""
     for seed in seeds:
         for family in families:
-            yield OpenRequest(task=family, seed=seed, split=split, world=world, faults=faults)
+            yield open_request(task=family, seed=seed, split=split, world=world, faults=faults)
 
 
 async def rollouts(

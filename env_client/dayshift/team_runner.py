@@ -12,12 +12,13 @@ from dayshift.env import Observation, OnFault, build_observation
 from dayshift.episode_opener import EpisodeOpener
 from dayshift.errors import HarnessFault, UsageError
 from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.recorder import Recorder
 from dayshift.spaces import MAX_BODY_CHARS
 from dayshift.team import DEFAULT_TURNS, OrchestratorInput, SpecialistInput, Team
 from dayshift.trajectory import Quarantine
-from dayshift.wire import OpenRequest, Split
+from dayshift.wire import Split
 
 # Both return an action: a call, or `{"operation": …, "arguments": …}`.
 Specialist = Callable[[SpecialistInput], object]
@@ -78,7 +79,7 @@ class TeamRunner:
         turns: int = DEFAULT_TURNS,
         families: str = "office/",
     ) -> None:
-        defaults = OpenRequest(task=task, split=split, world=world, faults=faults)
+        defaults = open_request(task=task, split=split, world=world, faults=faults)
         self._opener = EpisodeOpener(defaults, (), control_url, timeout, families)
         self._on_fault = on_fault
         self._recorder = recorder

@@ -16,12 +16,13 @@ from dayshift.env import Info, Observation, OnFault, build_info, build_observati
 from dayshift.episode import AsyncEpisode
 from dayshift.errors import HarnessFault
 from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.recorder import Recorder
 from dayshift.spaces import MAX_BODY_CHARS, CallSpace, observation_space
 from dayshift.step import Step
 from dayshift.task_sampling import list_eligible_tasks, sample_seed, sample_task
-from dayshift.wire import OpenRequest, Split, Verdict
+from dayshift.wire import Split, Verdict
 
 T = TypeVar("T")
 StepResult = tuple[Observation, float, bool, bool, Info]
@@ -54,7 +55,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
-        self._defaults = OpenRequest(task=task, split=split, world=world, faults=faults)
+        self._defaults = open_request(task=task, split=split, world=world, faults=faults)
         self._products = products
         self._families = families
         self._surface = surface
@@ -138,7 +139,7 @@ class DayshiftVectorEnv(VectorEnv[Any, Any, Any]):
         await slot.close_episode()
         seed = sample_seed(slot.chance) if slot.next_seed is None else slot.next_seed
         slot.next_seed = None
-        request = OpenRequest.model_validate({**self._defaults.model_dump(), **options, "seed": seed})
+        request = open_request(**{**self._defaults.model_dump(), **options, "seed": seed})
         if request.task is None:
             request = request.model_copy(update={"task": sample_task(await self._list_tasks(request.split), seed)})
         slot.episode = await AsyncEpisode.open(

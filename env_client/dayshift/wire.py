@@ -262,6 +262,23 @@ class Health(Message):
     wire: str = WIRE_VERSION
 
 
+class PlaygroundAccess(Message):
+    """How people reach one product of the playground."""
+
+    title: str
+    state: str
+    base_url: str
+    openapi_url: str
+    # Any of them is accepted: the bare one, and those in the vendor's own form.
+    credentials: list[str]
+
+
+class Playground(Message):
+    """`GET /v1/playground`: the standing free play."""
+
+    products: dict[str, PlaygroundAccess]
+
+
 class Problem(Message):
     """The body of every error response of control."""
 

@@ -123,6 +123,7 @@ product = Product(
     parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"sk_live_{secret}",
+    key_shapes=("sk_test_{}",),
     credential_formats=(bearer, basic_username),
     advance=advance,
     news=tell_news,

@@ -72,6 +72,10 @@ def create_api(control: Control) -> FastAPI:
         aware = since if since is None or since.tzinfo is not None else since.replace(tzinfo=UTC)
         return _respond(await control.ledger.report(aware))
 
+    @router.get("/v1/playground")
+    async def playground() -> Response:
+        return _respond(control.playground.describe())
+
     @router.post("/v1/playground/reset")
     async def reset_playground() -> Response:
         await control.playground.reset()

@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 
+from dayshift import wire
+
 from services.control.harness_client import ErrorAnswer, HarnessError
 from services.control.problems import Unavailable
 from services.control.replicas import Replicas, WatchedReplica
 from services.kernel.config import BadSetting
+from services.kernel.product import Product
 
 PLAYGROUND = "playground"
 _MIN_CREDENTIAL_LENGTH = 8
@@ -41,7 +44,28 @@ class Playground:
                         await replica.owner.client.post(f"/control/episodes/{PLAYGROUND}/close")
                     await self._open(replica)
 
+    def describe(self) -> wire.Playground:
+        """Return where each product is reached, and with which credentials."""
+        health = self._replicas.health()
+        return wire.Playground(
+            products={
+                name: wire.PlaygroundAccess(
+                    title=product.title,
+                    state=health[name],
+                    base_url=(base := self._replicas.agent_url(name)),
+                    openapi_url=f"{base}/openapi.json",
+                    credentials=self._credentials(product),
+                )
+                for name, product in self._replicas.products.items()
+            }
+        )
+
+    def _credentials(self, product: Product) -> list[str]:
+        """Return the bare credential first, then those in the vendor's own form."""
+        return [self._credential, *(shape.format(self._credential) for shape in product.key_shapes)]
+
     async def _open(self, replica: WatchedReplica) -> None:
+        product = self._replicas.products[replica.owner.replica.product]
         world = _PREFERRED_WORLD if _PREFERRED_WORLD in replica.worlds else min(replica.worlds)
         try:
             await replica.owner.client.post(
@@ -49,6 +73,7 @@ class Playground:
                 {
                     "episode_id": PLAYGROUND,
                     "credential": self._credential,
+                    "further_credentials": self._credentials(product)[1:],
                     "seed": 0,
                     "world": world,
                     "leased": False,

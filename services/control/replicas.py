@@ -101,6 +101,11 @@ class Replicas:
         chosen.owner = Owner(replace(replica, load=replica.load + 1), chosen.owner.client)
         return chosen.owner
 
+    def agent_url(self, product: str) -> str:
+        """Return where the agent API of this product is reached from outside: that of the first replica that is up."""
+        up = self.up(product)
+        return up[0].owner.replica.url if up else self._settings.url(product, self.products[product].port)
+
     def health(self) -> dict[str, str]:
         return {product: self._health(product) for product in self.products}
 

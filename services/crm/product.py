@@ -15,12 +15,8 @@ from services.kernel.world import World
 
 _SNIPPET = """\
 curl -s -H 'Authorization: Bearer {token}' '{base}/crm/v3/objects/contacts?limit=3'
-
-python, with the vendor's SDK:
-  import hubspot
-  contacts = hubspot.Client.create(access_token="{token}").crm.contacts.basic_api
-  contacts.api_client.configuration.host = "{base}"
-  print(contacts.get_page(limit=3))"""
+python -c 'from hubspot import HubSpot; crm = HubSpot(access_token="{token}", host="{base}"); \
+print(crm.crm.contacts.basic_api.get_page(limit=3).results)'"""
 _DAILY, _BURST, _INTERVAL_MS = 500_000, 190, 10_000
 _CONTACTS = "SELECT id FROM objects WHERE kind = 'contacts' AND archived_at IS NULL ORDER BY id"
 
@@ -103,6 +99,7 @@ product = Product(
     parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"pat-na1-{secret}",
+    key_shapes=("pat-na1-{}",),
     snippet=_SNIPPET,
     advance=advance,
     on_tick=run_due_now,

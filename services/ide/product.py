@@ -86,6 +86,7 @@ product = Product(
     parameter_texts=PARAMETER_TEXTS,
     judging=judging,
     create_credential=lambda secret: f"dtn_{secret}",
+    key_shapes=("ghp_{}", "dtn_{}"),
     credential_formats=(bearer, token, basic_password, api_key),
     # A push is one body.
     body_limit=16 * MIB,

@@ -75,6 +75,8 @@ class Opening:
     faults: str = "none"
     steps: int | None = None
     leased: bool = True
+    # The playground can be entered with several.
+    further_credentials: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(eq=False)
@@ -82,7 +84,7 @@ class Episode:
     """One attempt at a task, as this product sees it."""
 
     opening: Opening
-    digest: bytes
+    digests: tuple[bytes, ...]
     fork: Fork
     world: World
     plan: FaultPlan
@@ -197,15 +199,16 @@ class Episodes:
         return iter(tuple(self._by_id.values()))
 
     def open(self, opening: Opening) -> Episode:
-        digest = credentials.digest(opening.credential)
-        if opening.id in self._by_id or digest in self._by_digest:
+        digests = tuple(map(credentials.digest, (opening.credential, *opening.further_credentials)))
+        if opening.id in self._by_id or any(digest in self._by_digest for digest in digests):
             raise EpisodeExists(f"episode {opening.id} is open already")
         plan = FaultPlan(opening.faults, opening.seed, self.product.name)
         fork = self.worlds.forks_of(opening.world).take()
         world = World(fork, opening.seed)
         world.search_lag = plan.rates.search_lag
-        episode = Episode(opening, digest, fork, world, plan, touched=self._now())
-        self._by_id[opening.id] = self._by_digest[digest] = episode
+        episode = Episode(opening, digests, fork, world, plan, touched=self._now())
+        self._by_id[opening.id] = episode
+        self._by_digest |= dict.fromkeys(digests, episode)
         return episode
 
     def stay_registered(self, seconds: float) -> None:
@@ -219,7 +222,7 @@ class Episodes:
             raise Unavailable(_FENCED_RETRY_AFTER)
         digest = credentials.digest(credential)
         episode = self._by_digest.get(digest)
-        if episode is None or not hmac.compare_digest(episode.digest, digest):
+        if episode is None or not any(hmac.compare_digest(known, digest) for known in episode.digests):
             self.unknown_credentials.refused(digest, address)
             return None
         self.unknown_credentials.served(episode.id, address)
@@ -237,8 +240,9 @@ class Episodes:
             return
         episode.closed = True
         self._by_id.pop(episode.id)
-        self._by_digest.pop(episode.digest)
-        self.unknown_credentials.ended(episode.id, episode.digest)
+        for digest in episode.digests:
+            self._by_digest.pop(digest)
+            self.unknown_credentials.ended(episode.id, digest)
         self.product.on_close(episode.world)
         self.worlds.forks_of(episode.opening.world).give_back(episode.fork)
 

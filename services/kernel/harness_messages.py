@@ -33,6 +33,7 @@ class OpenMessage(Strict):
 
     episode_id: str = Field(min_length=1, max_length=100)
     credential: str = Field(min_length=8, max_length=200, repr=False)
+    further_credentials: list[str] = Field(default=[], repr=False)
     seed: int
     world: str
     faults: str = "none"

@@ -114,6 +114,8 @@ class Product:
     # Makes the agent's credential from a secret, in the vendor's shape.
     create_credential: Callable[[str], str]
     credential_formats: tuple[CredentialFormat, ...] = (bearer,)
+    # Forms of the vendor's keys in which people may write the playground's credential: some clients check the form.
+    key_shapes: tuple[str, ...] = ()
     # Moves the clock and runs what falls due: jobs, renewals, automations.
     advance: Callable[[World, int], None] = _nothing_falls_due
     # Runs what the tick of a request makes due, in the same savepoint as the request.

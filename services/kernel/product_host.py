@@ -68,6 +68,7 @@ class ProductHost:
                 faults=message.faults,
                 steps=message.steps,
                 leased=message.leased,
+                further_credentials=tuple(message.further_credentials),
             )
         )
         try:

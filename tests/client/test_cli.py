@@ -1,15 +1,22 @@
 """The dayshift command."""
 
+import argparse
 import asyncio
 import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import dayshift
+import httpx
 import pytest
-from dayshift.cli import main
+from dayshift.cli import _build_parser, main
 from dayshift.connection import Address
 from dayshift.play import create_prompt, describe_operation, list_completions, parse_line, play
 from dayshift.recorder import SCORED
+from dayshift.version import VERSION
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -96,6 +103,93 @@ def test_a_missing_folder_gives_a_message_and_no_traceback(capsys: pytest.Captur
     assert "no/such/folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["verify", "no/such/file"], "no/such/file: No such file or directory"),
+        (["report", "."], "there is no recorded episode in ."),
+        (["export", ".", "--form", "chat", "--output", "x"], "there is no scored episode in ., nothing was exported"),
+        (["tasks", "--product", "payroll"], "no product is called 'payroll'; there are"),
+        (["play", "--task", "crm/no-such-task"], "crm/no-such-task"),
+        (["play", "--world", "huge"], "huge"),
+        (["play", "--faults", "many"], "many"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**63), "x"])
+def test_a_seed_that_cannot_be_is_refused_before_anything_is_sent(
+    seed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--control-url", "http://127.0.0.1:1", "play", "--seed", seed])
+    assert "--seed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", [{"seed": 2**63}, {"task": ["crm/correct-contact"]}, {"split": "dev"}])
+def test_an_episode_that_cannot_be_opened_is_the_callers_error(bad: dict[str, object]) -> None:
+    request: dict[str, object] = {"task": TASK, **bad}
+    with pytest.raises(dayshift.UsageError, match=f"^no episode opens so: {next(iter(bad))}.*cannot be"):
+        dayshift.Episode.open(**request)  # type: ignore[arg-type]
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    actions = [action for parser in _parsers() for action in parser._actions]
+
+    assert [action.option_strings or action.dest for action in actions if not action.help] == []
+
+
+def _parsers() -> Iterator[argparse.ArgumentParser]:
+    for action in _build_parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.values()
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"{VERSION}\n"
+
+
+def test_a_reader_who_has_seen_enough_gets_no_traceback() -> None:
+    # `true` reads nothing and is gone long before the table is printed.
+    command = f"{sys.executable} -m dayshift tasks | true"
+    done = subprocess.run(["bash", "-c", command], env=os.environ, capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+
+
+def test_the_playground_tells_its_addresses_and_credentials(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["playground"]) == 0
+
+    output = capsys.readouterr().out
+    assert f"http://127.0.0.1:{stack.base + 1}" in output
+    assert f"{PLAYGROUND} or pat-na1-{PLAYGROUND}" in output
+
+
+def test_the_playground_takes_keys_in_the_vendors_form(stack: Stack) -> None:
+    asked = {1: f"pat-na1-{PLAYGROUND}", 3: f"sk_test_{PLAYGROUND}"}
+    paths = {1: "/crm/v3/objects/contacts", 3: "/v1/customers"}
+    for offset, key in asked.items():
+        url = f"http://127.0.0.1:{stack.base + offset}{paths[offset]}"
+        assert httpx.get(url, headers={"authorization": f"Bearer {key}"}).status_code == 200
+        assert httpx.get(url, headers={"authorization": f"Bearer x{key}"}).status_code == 401
+
+
 def test_the_playground_is_rolled_back(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     assert PLAYGROUND
     with stack.playground() as client:
@@ -113,6 +207,7 @@ def test_a_person_can_read_call_submit_and_get_a_verdict(
     call = find_correction(dayshift.OpenRequest(task=TASK, seed=7))[0]
     phone = call.arguments["properties"]["phone"]
     typed = [
+        "help",
         "?",
         "? crm.contacts.update",
         "crm.contacts.nope",
@@ -128,6 +223,7 @@ def test_a_person_can_read_call_submit_and_get_a_verdict(
     assert "did you mean" in output
     assert "is not name=value" in output
     assert "contactId: string, required, in path" in output
+    assert output.count("quit                     leave without a verdict") >= 2
     assert "passed: 1.0" in output
 
 

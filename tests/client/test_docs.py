@@ -80,7 +80,7 @@ def test_the_guide_and_the_readme_name_every_supported_version() -> None:
 def test_the_quickstart_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(_ROOT / "examples" / "quickstart.py"), run_name="__main__")
 
-    assert "failed, reward 0.0" in capsys.readouterr().out
+    assert "passed, reward 1.0" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("address")

@@ -311,7 +311,7 @@ def test_gymnasiums_own_wrappers_and_vectors_work_around_it() -> None:
 
 
 def test_a_missing_stack_raises_at_once_and_leaves_no_connection_open() -> None:
-    with pytest.raises(dayshift.Unreachable, match="is the stack running"):
+    with pytest.raises(dayshift.Unreachable, match="no stack listens there: start one"):
         make(control_url="http://127.0.0.1:1")
     with pytest.raises(dayshift.Unreachable):
         gymnasium.make_vec("dayshift/Crm-v0", vectorization_mode="vector_entry_point", control_url="http://127.0.0.1:1")

@@ -93,6 +93,8 @@ class Stack:
             "DAYSHIFT_CONTROL_TOKEN": TOKEN,
             "DAYSHIFT_PLAYGROUND_TOKEN": PLAYGROUND,
             "DAYSHIFT_LOG": "warning",
+            # Its token file is left there, and not in the home of whoever runs the tests.
+            "XDG_STATE_HOME": str(self.var / "state"),
             # Two products show what a stack does, and each more costs a second at every start.
             "DAYSHIFT_WITHOUT": "desk,ide",
             **self.settings,
