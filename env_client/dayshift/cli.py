@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 from dayshift.connection import Address, Connection

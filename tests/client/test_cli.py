@@ -108,7 +108,7 @@ def test_a_missing_folder_gives_a_message_and_no_traceback(capsys: pytest.Captur
     [
         (["verify", "no/such/file"], "no/such/file: No such file or directory"),
         (["report", "."], "there is no recorded episode in ."),
-        (["export", ".", "--form", "chat", "--output", "x"], "there is no scored episode in ., nothing was exported"),
+        (["export", ".", "--form", "chat", "--output", "x"], "there is no episode in ., nothing was exported"),
         (["tasks", "--product", "payroll"], "no product is called 'payroll'; there are"),
         (["play", "--task", "crm/no-such-task"], "crm/no-such-task"),
         (["play", "--world", "huge"], "huge"),
