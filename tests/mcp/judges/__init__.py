@@ -1,0 +1,1 @@
+"""Programs that run in a virtual environment of their own: one for each MCP client that is tried."""
