@@ -1,0 +1,1 @@
+"""Analysis of runs: the dashboard's numbers, and the monitor of surges."""

@@ -1,0 +1,1 @@
+"""Exports of single trajectories in formats of other tools."""

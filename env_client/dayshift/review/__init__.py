@@ -1,0 +1,1 @@
+"""Review: what people say about recorded episodes, and who is to blame for a bad one."""

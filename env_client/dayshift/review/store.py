@@ -1,0 +1,152 @@
+"""Reviews, and where they are kept: FileReviewStore writes them beside the recordings."""
+
+import json
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from pydantic import Field, ValidationError
+
+from dayshift.errors import UsageError
+from dayshift.review.taxonomy import DEFAULT_TAXONOMY, Answer, Blame, Id, Taxonomy, parse_taxonomy, render_taxonomy
+from dayshift.wire import Message
+
+REVIEWS = "reviews.jsonl"
+TAXONOMY = "taxonomy.json"
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class Review(Message):
+    """What one reviewer says about one episode; a later one of the same reviewer replaces it."""
+
+    # The episode's id, or RUN-LINE where it has none of its own.
+    key: Name
+    reviewer: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+    labels: list[Id] = Field(default_factory=list, max_length=20)
+    note: Annotated[str, Field(max_length=20_000)] = ""
+    blame: Blame | None = None
+    answers: dict[Id, Answer] = Field(default_factory=dict, max_length=40)
+    # The step that the review is about, where it is about one.
+    step: Annotated[int, Field(ge=0)] | None = None
+    # Wall time, in ISO 8601.
+    at: Annotated[str, Field(max_length=40)] = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """An empty review takes back what its reviewer said before."""
+        return self.blame is None and not self.labels and not self.answers and not self.note
+
+
+class ReviewStore(Protocol):
+    """Where reviews and the taxonomy are kept; all calls block, so that servers make them in a thread."""
+
+    def taxonomy(self) -> Taxonomy: ...
+
+    def save_taxonomy(self, taxonomy: Taxonomy) -> None: ...
+
+    def reviews(self, keys: Collection[str] | None = None) -> list[Review]:
+        """The latest review of each reviewer: of these episodes, or of all."""
+
+    def save(self, review: Review) -> Review: ...
+
+    def delete(self, key: str, reviewer: str) -> None: ...
+
+
+class FileReviewStore:
+    """`reviews.jsonl` and `taxonomy.json` in a folder; lines are only ever added, so a review's history stays."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+        self._lock = threading.Lock()
+
+    def taxonomy(self) -> Taxonomy:
+        """That of the folder or the next folder above that has one; otherwise the one that comes with us."""
+        root = self._folder.resolve()
+        for place in (root, *root.parents):
+            path = place / TAXONOMY
+            if path.is_file():
+                return parse_taxonomy(path.read_bytes(), str(path))
+        return DEFAULT_TAXONOMY
+
+    def save_taxonomy(self, taxonomy: Taxonomy) -> None:
+        partial = self._folder / f"{TAXONOMY}.partial"
+        partial.write_text(render_taxonomy(taxonomy), encoding="utf-8")
+        partial.replace(self._folder / TAXONOMY)
+
+    def reviews(self, keys: Collection[str] | None = None) -> list[Review]:
+        return latest(review for review in read_reviews(self._folder / REVIEWS) if keys is None or review.key in keys)
+
+    def save(self, review: Review) -> Review:
+        saved = review if review.at else review.model_copy(update={"at": wall_time()})
+        line = (saved.model_dump_json() + "\n").encode()
+        with self._lock, (self._folder / REVIEWS).open("ab+") as file:
+            # A crash may have left half a line, which this one must not continue.
+            file.write(line if _ends_whole(file.seek(0, 2), self._folder / REVIEWS) else b"\n" + line)
+        return saved
+
+    def delete(self, key: str, reviewer: str) -> None:
+        self.save(Review(key=key, reviewer=reviewer))
+
+
+def read_reviews(path: Path) -> Iterator[Review]:
+    """Yields the reviews of a file in the order of writing; a line that a crash tore is skipped."""
+    if not path.exists():
+        return
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield Review.model_validate_json(line)
+        except ValidationError as error:
+            if _is_json(line):
+                raise UsageError(f"{path}:{number} is not a review: {error.errors()[0]['msg']}") from error
+
+
+def load_reviews(folder: str | Path) -> list[Review]:
+    """The latest reviews of a folder of recordings and of its subfolders."""
+    return latest(review for path in sorted(Path(folder).rglob(REVIEWS)) for review in read_reviews(path))
+
+
+def latest(reviews: Iterable[Review]) -> list[Review]:
+    """Keeps the last review of each reviewer of each episode, and leaves out those that were taken back."""
+    kept: dict[tuple[str, str], Review] = {}
+    for review in reviews:
+        kept.pop((review.key, review.reviewer), None)
+        kept[review.key, review.reviewer] = review
+    return [review for review in kept.values() if not review.is_empty]
+
+
+def by_episode(reviews: Iterable[Review]) -> dict[str, list[Review]]:
+    grouped: dict[str, list[Review]] = {}
+    for review in reviews:
+        grouped.setdefault(review.key, []).append(review)
+    return grouped
+
+
+def blamed_on_harness(reviews: Iterable[Review]) -> frozenset[str]:
+    """The episodes that stay out of exports. One reviewer suffices: what may be our fault must not teach a model."""
+    return frozenset(review.key for review in reviews if review.blame == "harness")
+
+
+def wall_time() -> str:
+    """When a review is written; nothing of an episode depends on it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - as said
+
+
+def _ends_whole(size: int, path: Path) -> bool:
+    if not size:
+        return True
+    with path.open("rb") as file:
+        file.seek(size - 1)
+        return file.read(1) == b"\n"
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

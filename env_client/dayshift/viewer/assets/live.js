@@ -1,0 +1,269 @@
+// Open episodes as they run: services, leases, the tail of one episode, and what waits for a person.
+import { announce, h, replace } from "./dom.js";
+import { getJson, sendJson } from "./api.js";
+import { actorName, clockTime, count, duration, oneLine, plural, visible } from "./format.js";
+import { longText, prettyJson } from "./render.js";
+
+const MOST_LINES = 500;
+
+export async function render(container, context) {
+  addStyle();
+  const page = new LivePage(container, context);
+  await page.open();
+  return page;
+}
+
+// The policy allows no inline style, so that these rules come from a file of their own.
+function addStyle() {
+  if (document.querySelector("link[data-live]")) return;
+  document.head.append(h("link", { rel: "stylesheet", "data-live": "true" }));
+  document.head.lastChild.setAttribute("href", "assets/live.css");
+}
+
+class LivePage {
+  constructor(container, context) {
+    this.container = container;
+    this.context = context;
+    this.watched = null;
+    this.services = h("div", { class: "scroll-x" });
+    this.approvals = h("div", { class: "approvals" });
+    this.episodes = h("div", { class: "scroll-x" });
+    this.problem = h("p", { class: "bad", role: "alert" });
+    this.tail = h("section", { class: "panel tail", "aria-label": "The episode as it runs", hidden: true });
+  }
+
+  async open() {
+    replace(
+      this.container,
+      h("div", { class: "live" },
+        h("h1", {}, "Live"),
+        this.problem,
+        this.approvals,
+        h("section", { class: "panel", "aria-labelledby": "live-episodes" }, h("h2", { id: "live-episodes" }, "Open episodes"), this.episodes),
+        this.tail,
+        h("section", { class: "panel", "aria-labelledby": "live-services" }, h("h2", { id: "live-services" }, "Services"), this.services),
+      ),
+    );
+    this.show(await getJson("live"));
+    this.overview = new EventSource("api/live/events");
+    this.overview.addEventListener("overview", (event) => this.show(JSON.parse(event.data)));
+    this.overview.addEventListener("problem", (event) => this.complain(JSON.parse(event.data).message));
+  }
+
+  close() {
+    this.overview?.close();
+    this.watched?.close();
+  }
+
+  complain(message) {
+    this.problem.textContent = message;
+  }
+
+  show(overview) {
+    this.complain("");
+    this.showServices(overview);
+    this.showEpisodes(overview);
+    this.showApprovals(overview.approvals);
+  }
+
+  showServices(overview) {
+    const known = (value, unit) => (value === null || value === undefined ? "–" : `${count(value)}${unit}`);
+    const rows = overview.services.map((service) =>
+      h("tr", {},
+        h("th", { scope: "row" }, service.product, h("span", { class: "muted mono" }, ` ${service.instance.slice(0, 6)}`)),
+        h("td", {}, h("span", { class: `pill ${service.state === "ok" ? "ok" : "bad"}` }, service.state)),
+        h("td", { class: "num" }, count(service.episodes)),
+        h("td", { class: "num" }, known(service.qps, "")),
+        h("td", { class: "num" }, known(service.p99_ms, " ms")),
+        h("td", { class: "num" }, known(service.memory_mb, " MB")),
+      ),
+    );
+    for (const part of ["ledger", "registry"]) {
+      rows.push(h("tr", {}, h("th", { scope: "row" }, part), h("td", { colspan: "5" }, h("span", { class: `pill ${overview[part] === "ok" ? "ok" : "bad"}` }, overview[part]))));
+    }
+    replace(this.services, table(["Service", "State", "Episodes", "Requests/s", "p99", "Memory"], rows));
+  }
+
+  showEpisodes(overview) {
+    if (!overview.episodes.length) {
+      replace(this.episodes, h("p", { class: "muted" }, "No episode is open."));
+      return;
+    }
+    const focused = document.activeElement?.dataset?.deed;
+    const rows = overview.episodes.map((episode) => this.drawEpisode(episode));
+    replace(this.episodes, table(["Episode", "Task", "Steps", "Clock", "Lease", "State", "Do"], rows));
+    if (focused) this.episodes.querySelector(`[data-deed="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  drawEpisode(episode) {
+    const budget = episode.budget ? ` of ${episode.budget.steps}` : "";
+    const state = episode.because ? ["bad", episode.because] : episode.taken_over ? ["warn", `${episode.held_by} plays`] : episode.held_by ? ["warn", `paused by ${episode.held_by}`] : ["ok", "runs"];
+    const deed = (name, label) => h("button", { type: "button", class: "button small", "data-deed": `${name}-${episode.episode_id}`, onclick: () => this.act(episode, name) }, label);
+    return h("tr", { "data-episode": episode.episode_id },
+      h("th", { scope: "row", class: "mono" }, episode.episode_id.slice(0, 8)),
+      h("td", {}, episode.task || "free play", h("span", { class: "muted" }, ` · seed ${episode.seed}`)),
+      h("td", { class: "num" }, `${count(episode.steps)}${budget}`),
+      h("td", {}, clockTime(episode.clock)),
+      h("td", {}, episode.lease_left === null ? "held" : duration(episode.lease_left)),
+      h("td", {}, h("span", { class: `pill ${state[0]}` }, state[1])),
+      h("td", { class: "actions" }, deed("watch", "Follow"), episode.held_by ? deed("resume", "Resume") : deed("pause", "Pause"), deed("takeover", "Take over"), deed("close", "Close")),
+    );
+  }
+
+  async act(episode, name) {
+    if (name === "watch") return this.follow(episode);
+    if (name === "close" && !confirm(`Close episode ${episode.episode_id.slice(0, 8)}? It ends without a verdict.`)) return undefined;
+    try {
+      const answer = await (await sendJson(`live/${episode.episode_id}/${name}`, {})).json();
+      announce(`${name}: ${episode.episode_id.slice(0, 8)}`);
+      if (name === "takeover") this.follow(episode, answer);
+      if (name === "resume") this.watched?.handBack();
+      this.show(await getJson("live"));
+    } catch (error) {
+      this.complain(error.message);
+    }
+    return undefined;
+  }
+
+  follow(episode, context) {
+    this.watched?.close();
+    this.watched = new Tail(this.tail, episode, context, () => this.act(episode, "resume"));
+  }
+
+  showApprovals(approvals) {
+    const shown = approvals.map((approval) => approval.approval_id).join();
+    if (this.shownApprovals === shown) return;
+    this.shownApprovals = shown;
+    replace(this.approvals, approvals.map((approval) => this.drawApproval(approval)));
+    if (approvals.length) announce(`${plural(approvals.length, "approval")} waiting`);
+  }
+
+  drawApproval(approval) {
+    const id = `note-${approval.approval_id}`;
+    const note = h("textarea", { id, rows: "2", maxlength: "5000" });
+    const decide = async (decision) => {
+      try {
+        await sendJson(`approvals/${approval.approval_id}`, { decision, note: note.value });
+        announce(decision === "approve" ? "approved" : "declined");
+        this.show(await getJson("live"));
+      } catch (error) {
+        this.complain(error.message);
+      }
+    };
+    return h("section", { class: "panel approval", "aria-label": "Waiting for approval", "data-approval": approval.approval_id },
+      h("h2", {}, "Waiting for a person"),
+      h("p", { class: "muted" }, `${approval.task} · episode ${approval.episode_id.slice(0, 8)} · thread ${approval.thread} · ${clockTime(approval.clock)}`),
+      h("blockquote", { class: "prewrap" }, visible(approval.note)),
+      h("p", {}, "Before it is approved, nobody may create: ", approval.gates.join(", ") || "nothing by name", "."),
+      h("p", {}, "An approval says: ", h("q", {}, visible(approval.reply))),
+      h("label", { for: id }, "Other words (they are written on the thread)"),
+      note,
+      h("p", { class: "actions" },
+        h("button", { type: "button", class: "button", onclick: () => decide("approve") }, "Approve"),
+        h("button", { type: "button", class: "button", onclick: () => decide("decline") }, "Decline"),
+      ),
+    );
+  }
+}
+
+class Tail {
+  constructor(box, episode, context, resume) {
+    this.box = box;
+    this.episode = episode;
+    this.lines = h("ol", { class: "tail-lines", tabindex: "0", "aria-label": "Calls and changes" });
+    this.state = h("span", { class: "muted" }, "connecting …");
+    this.form = h("div", {});
+    box.hidden = false;
+    replace(box, h("h2", {}, `Episode ${episode.episode_id.slice(0, 8)} `, this.state), h("p", { class: "prewrap" }, visible(episode.brief)), this.lines, this.form);
+    if (context) this.play(context, resume);
+    this.stream = new EventSource(`api/live/${episode.episode_id}/events`);
+    this.stream.addEventListener("tail", (event) => this.show(JSON.parse(event.data)));
+    this.stream.addEventListener("ended", (event) => this.end(JSON.parse(event.data)));
+    this.stream.addEventListener("problem", (event) => (this.state.textContent = JSON.parse(event.data).message));
+    this.stream.addEventListener("error", () => this.stop("the stream has ended"));
+  }
+
+  close() {
+    this.stream.close();
+    this.box.hidden = true;
+  }
+
+  stop(message) {
+    this.stream.close();
+    this.state.textContent = message;
+  }
+
+  handBack() {
+    replace(this.form);
+  }
+
+  end(state) {
+    this.stop(`ended: ${state.outcome || state.state}${state.because ? `, ${state.because}` : ""}`);
+    replace(this.form);
+    announce("the episode has ended");
+  }
+
+  show(tail) {
+    this.state.textContent = `${plural(tail.state.steps, "step")} · ${clockTime(tail.state.clock)}`;
+    const atEnd = this.lines.scrollTop + this.lines.clientHeight >= this.lines.scrollHeight - 8;
+    for (const step of tail.steps) this.lines.append(drawStep(step));
+    for (const [product, changes] of Object.entries(tail.changes)) {
+      for (const change of changes) this.lines.append(drawChange(product, change));
+    }
+    while (this.lines.childElementCount > MOST_LINES) this.lines.firstChild.remove();
+    if (atEnd) this.lines.scrollTop = this.lines.scrollHeight;
+  }
+
+  // What the agent was given, and nothing more: the brief, the calls so far, and its tools.
+  play(context, resume) {
+    const operation = h("input", { id: "play-operation", list: "play-operations", autocomplete: "off", spellcheck: "false" });
+    const schema = h("details", {}, h("summary", {}, "Parameters"));
+    const options = h("datalist", { id: "play-operations" }, [...context.operations, ...context.special].map((name) => h("option", { value: name })));
+    const values = h("textarea", { id: "play-arguments", rows: "4", spellcheck: "false", class: "mono" });
+    values.value = "{}";
+    const answer = h("div", { class: "play-answer", "aria-live": "polite" });
+    operation.addEventListener("change", () => {
+      const tool = context.tools.find((each) => each.name === operation.value.replaceAll(".", "_"));
+      replace(schema, h("summary", {}, "Parameters"), tool ? [h("p", {}, visible(tool.description)), longText(prettyJson(tool.parameters))] : h("p", { class: "muted" }, "Search for it with the tools, as the agent has to."));
+    });
+    const send = async () => {
+      try {
+        const body = { operation: operation.value.trim(), arguments: JSON.parse(values.value || "{}") };
+        const result = await (await sendJson(`live/${this.episode.episode_id}/act`, body)).json();
+        replace(answer, h("p", {}, result.verdict ? `${result.verdict.outcome}, reward ${result.verdict.reward}` : `status ${result.status} · ${clockTime(result.clock)}`), longText(visible(result.answer)));
+      } catch (error) {
+        replace(answer, h("p", { class: "bad", role: "alert" }, error.message));
+      }
+    };
+    replace(
+      this.form,
+      h("div", { class: "play" },
+        h("h3", {}, "Play on from here"),
+        h("label", { for: "play-operation" }, "Operation"), operation, options, schema,
+        h("label", { for: "play-arguments" }, "Arguments, as JSON"), values,
+        h("p", { class: "actions" }, h("button", { type: "button", class: "button", onclick: send }, "Send"), h("button", { type: "button", class: "button", onclick: resume }, "Hand back to the agent")),
+        answer,
+      ),
+    );
+  }
+}
+
+function drawStep(step) {
+  const bad = step.status >= 400 || step.status === 0;
+  return h("li", { class: bad ? "line bad" : "line" },
+    h("span", { class: "muted" }, clockTime(step.clock)), " ",
+    h("strong", {}, step.operation), " ",
+    h("span", { class: `pill ${bad ? "bad" : "ok"}` }, step.fault || step.status), " ",
+    h("span", { class: "mono" }, oneLine(visible(step.request || step.query || step.path))),
+    h("div", { class: "muted mono" }, oneLine(visible(step.answer), 200)),
+  );
+}
+
+function drawChange(product, change) {
+  const verb = change.before === null ? "created" : change.after === null ? "removed" : "changed";
+  return h("li", { class: "line change-line" }, h("span", { class: "muted" }, clockTime(change.at)), ` ${actorName(change.actor)} ${verb} ${product} ${change.table} ${change.id}`);
+}
+
+function table(heads, rows) {
+  return h("table", { class: "live-table" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows));
+}

@@ -1,0 +1,158 @@
+"""The verdict as the pages show it: the waterfall of the reward, and links from findings to rows and steps."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dayshift.viewer.model import CollateralView, FindingView, FlagView, RowLink, Waterfall, WaterfallBar
+
+FORMULA = "earned × efficiency × precision − (1 − precision)"
+# Harm is counted in stray edits: four of them cost all that reaching every goal earns.
+_HARM_TOLERANCE = 4.0
+# Shorter numbers are counts, not ids.
+_TOKEN = re.compile(r"[A-Za-z0-9_\-]{4,}")
+_LINKS_SHOWN = 6
+
+Change = Mapping[str, Any]
+
+
+def earned_of(verdict: Mapping[str, Any]) -> float | None:
+    goals = [finding for finding in verdict.get("findings", []) if finding["weight"] > 0]
+    return sum(goal["weight"] * goal["score"] for goal in goals) if goals else None
+
+
+def harm_of(verdict: Mapping[str, Any]) -> float | None:
+    """The harm that a verdict without a breakdown tells of: collateral and broken constraints."""
+    if verdict.get("reward") is None:
+        return None
+    broken = sum(-item["weight"] * (1 - item["score"]) for item in verdict["findings"] if item["weight"] < 0)
+    collateral = sum(item.get("harm", 1.0) for item in verdict["collateral"])
+    return float(broken + collateral)
+
+
+def build_waterfall(verdict: Mapping[str, Any]) -> Waterfall | None:
+    """Bars from nothing to the reward: each goal up, then what efficiency and harm take."""
+    reward = verdict.get("reward")
+    if reward is None:
+        return None
+    breakdown = verdict.get("breakdown")
+    numbers = breakdown or _derive(verdict, reward)
+    bars = list(_goal_bars(verdict)) if numbers["earned"] else []
+    earned, efficiency, precision = numbers["earned"], numbers["efficiency"], numbers["precision"]
+    neat = earned * efficiency
+    if efficiency != 1:
+        bars.append(_bar("efficiency", _explain_efficiency(numbers), earned, neat, "cost"))
+    if precision != 1:
+        kept = neat * precision
+        harm = f"harm of {numbers['harm']:g} stray edit{'s' * (numbers['harm'] != 1)}"
+        if neat:
+            bars.append(_bar("precision", f"{harm}: × {precision:.4g}", neat, kept, "harm"))
+        bars.append(_bar("harm", f"{harm}: − {1 - precision:.4g}", kept, kept - (1 - precision), "harm"))
+    bars.append(
+        _bar("reward", f"{earned:g} × {efficiency:.4g} × {precision:.4g} − {1 - precision:.4g}", 0, reward, "total")
+    )
+    return Waterfall(formula=FORMULA, bars=bars, derived=breakdown is None)
+
+
+def _goal_bars(verdict: Mapping[str, Any]) -> Iterator[WaterfallBar]:
+    total = 0.0
+    for finding in verdict["findings"]:
+        if finding["weight"] > 0:
+            worth = finding["weight"] * finding["score"]
+            share = f"{finding['weight']:.4g} × {finding['score']:.4g}"
+            yield _bar(f"{finding['product']} {finding['check']}", share, total, total + worth, "goal")
+            total += worth
+
+
+def _bar(label: str, info: str, start: float, end: float, kind: Any) -> WaterfallBar:
+    return WaterfallBar(label=label, detail=info, start=start, end=end, kind=kind)
+
+
+def _derive(verdict: Mapping[str, Any], reward: float) -> Mapping[str, Any]:
+    """Recordings from before wire version 4 lack the numbers; what is missing after earned and harm is efficiency."""
+    earned, harm = earned_of(verdict) or 0.0, harm_of(verdict) or 0.0
+    precision = _HARM_TOLERANCE / (_HARM_TOLERANCE + harm)
+    efficiency = (reward + 1 - precision) / (earned * precision) if earned else 1.0
+    return {
+        "earned": earned,
+        "efficiency": efficiency if 0 < efficiency <= 1 else 1.0,
+        "precision": precision,
+        "harm": harm,
+        "slips": 0,
+        "steps_beyond_par": 0,
+    }
+
+
+def _explain_efficiency(numbers: Mapping[str, Any]) -> str:
+    parts = []
+    if numbers["steps_beyond_par"]:
+        parts.append(f"{numbers['steps_beyond_par']} steps beyond par")
+    if numbers["slips"]:
+        parts.append(f"{numbers['slips']} writes taken back")
+    return f"{' and '.join(parts) or 'effort'}: × {numbers['efficiency']:.4g}"
+
+
+def finding_views(verdict: Mapping[str, Any] | None, changes: Sequence[Change]) -> list[FindingView]:
+    rows = _last_changes(changes)
+    return [
+        FindingView(
+            check=finding["check"],
+            product=finding["product"],
+            weight=finding["weight"],
+            score=finding["score"],
+            held=finding["held"],
+            because=finding["because"],
+            rows=_link(finding["because"], finding["product"], rows),
+        )
+        for finding in (verdict or {}).get("findings", [])
+    ]
+
+
+def flag_views(verdict: Mapping[str, Any] | None, changes: Sequence[Change]) -> list[FlagView]:
+    rows = _last_changes(changes)
+    return [
+        FlagView(tag=flag["tag"], evidence=flag["evidence"], rows=_link(flag["evidence"], None, rows))
+        for flag in (verdict or {}).get("flags", [])
+    ]
+
+
+def collateral_views(verdict: Mapping[str, Any] | None, changes: Sequence[Change]) -> list[CollateralView]:
+    return [_collateral_view(item, changes) for item in (verdict or {}).get("collateral", [])]
+
+
+def _collateral_view(item: Mapping[str, Any], changes: Sequence[Change]) -> CollateralView:
+    place = (item["product"], item["table"], str(item["id"]))
+    own = [change for change in changes if (change["product"], change["table"], str(change["id"])) == place]
+    by_agent = [change for change in own if change["actor"].startswith("agent")]
+    return CollateralView(
+        product=item["product"],
+        table=item["table"],
+        id=item["id"],
+        fields=item["fields"],
+        because=item["because"],
+        harm=item.get("harm", 1.0),
+        step=by_agent[-1]["step"] if by_agent else None,
+        before=own[0]["before"] if own else None,
+        after=own[-1]["after"] if own else None,
+    )
+
+
+def _last_changes(changes: Sequence[Change]) -> dict[str, list[RowLink]]:
+    """By the id of a changed row, as text: where it is, and the last step that changed it; the agent's come first."""
+    links: dict[tuple[str, str, str], tuple[bool, RowLink]] = {}
+    for change in changes:
+        place = (change["product"], change["table"], str(change["id"]))
+        by_agent = change["actor"].startswith("agent")
+        if by_agent or place not in links or not links[place][0]:
+            link = RowLink(product=place[0], table=place[1], id=change["id"], step=change["step"])
+            links[place] = (by_agent, link)
+    by_id: dict[str, list[RowLink]] = {}
+    for (_, _, row), (_, link) in links.items():
+        by_id.setdefault(row, []).append(link)
+    return by_id
+
+
+def _link(text: str, product: str | None, rows: Mapping[str, list[RowLink]]) -> list[RowLink]:
+    tokens = dict.fromkeys(_TOKEN.findall(text))
+    links = [link for token in tokens for link in rows.get(token, []) if product in {None, link["product"], "answer"}]
+    return links[:_LINKS_SHOWN]

@@ -1,0 +1,105 @@
+"""A viewer over recordings, and Debian's Chromium."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from dayshift.review.store import FileReviewStore
+from dayshift.viewer.app import ViewerOptions, create_app
+from dayshift.viewer.recordings_source import RecordingsSource
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.viewer.samples import record_all
+
+REVIEWER = "ana"
+# Debian's first; the runners of a CI may have the other.
+_BROWSERS = ("chromium", "google-chrome")
+
+
+class ServedViewer:
+    """`dayshift view` in a thread."""
+
+    def __init__(self, folder: Path, reviewer: str = REVIEWER) -> None:
+        self.folder = folder
+        self.source = RecordingsSource([folder])
+        self.source.update()
+        options = ViewerOptions(reviewer_of=lambda _request: reviewer)
+        self.reviews = FileReviewStore(folder)
+        app = create_app(self.source, reviews=self.reviews, options=options)
+        self._server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def start(self) -> "ServedViewer":
+        self._thread.start()
+        while not self._server.started:
+            threading.Event().wait(0.01)
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}/"
+        return self
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("viewer") / "runs"
+    record_all(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[[Path], ServedViewer]]:
+    started: list[ServedViewer] = []
+
+    def start(folder: Path) -> ServedViewer:
+        started.append(ServedViewer(folder).start())
+        return started[-1]
+
+    yield start
+    for viewer in started:
+        viewer.stop()
+
+
+@pytest.fixture(scope="session")
+def viewer(recordings: Path, serve: Callable[[Path], ServedViewer]) -> ServedViewer:
+    return serve(recordings)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Playwright's event loop runs in this thread until it ends, so that no file after this one could run its own."""
+    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    assert path is not None, "install Debian's chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        # The sandbox of the browser needs user namespaces, which a container of a CI may lack.
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens pages; the test fails if one of them writes an error to its console."""
+    contexts, problems = [], list[str]()
+
+    def open_(url: str, *, width: int = 1440, height: int = 900, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(url)
+        page.wait_for_selector("main[data-ready]")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not problems, problems

@@ -1,0 +1,134 @@
+"""Recordings for the viewer's tests: real episodes, and variations of them."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dayshift.model_record import ModelRecord, ModelTurn
+from dayshift.recorder import Recorder
+from dayshift.trajectory import Quarantine, RecordedStep, Trajectory, Turn
+from dayshift.trajectory_changes import RecordedChange
+
+_FILE = Path(__file__).with_name("recordings.jsonl.gz")
+
+
+def real_episodes() -> Iterator[Trajectory]:
+    """Episodes that were played on a stack; make_recordings.py made them."""
+    with gzip.open(_FILE, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield Trajectory.model_validate_json(line)
+
+
+def real_episode(family: str, policy: str) -> Trajectory:
+    return next(
+        episode for episode in real_episodes() if (episode.manifest.open.task, episode.policy) == (family, policy)
+    )
+
+
+def vary(episode: Trajectory, episode_id: str, **values: Any) -> Trajectory:
+    manifest = episode.manifest.model_copy(update={"episode_id": episode_id})
+    return episode.model_copy(update={"manifest": manifest, **values})
+
+
+def unscored(episode: Trajectory) -> Trajectory:
+    why = Quarantine(blame="harness", kind="StaleRead", because="crm answered from the past")
+    return vary(episode, "unscored-1", verdict=None, quarantine=why)
+
+
+def by_model(episode: Trajectory) -> Trajectory:
+    """The same episode as a model would have played it, with words and tokens."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": episode.manifest.brief}]
+    turns = []
+    for step in episode.steps:
+        turns.append(
+            ModelTurn(
+                messages_sent=len(messages),
+                finish_reason="tool_calls",
+                reasoning="The ticket names two payments.",
+                input_tokens=900 + 40 * step.number,
+                output_tokens=60,
+                seconds=1.25,
+                first_step=step.number,
+                last_step=step.number,
+            )
+        )
+        messages.append({"role": "assistant", "content": f"I call {step.operation} now."})
+        messages.append({"role": "tool", "content": step.answer[:200]})
+    record = ModelRecord(
+        provider="openai",
+        model="model-of-this-test",
+        sampling={"temperature": 1.0},
+        system_prompt="You work at a software company.",
+        system_prompt_version="1",
+        surface="core",
+        tool_tokens=9_000,
+        max_context_tokens=100_000,
+        messages=messages,
+        turns=turns,
+        cost=0.0421,
+    )
+    return vary(episode, "model-1", model=record, policy="model-of-this-test", attempt=9)
+
+
+def by_team(episode: Trajectory) -> Trajectory:
+    """The same episode as an orchestrator and its specialists would have played it."""
+    last = len(episode.steps)
+    steps = [step.model_copy(update={"actor": step.product or "orchestrator"}) for step in episode.steps]
+    turn = Turn(
+        number=1,
+        operation="ask",
+        arguments={"request": "Find the charge and refund it."},
+        asked="billing",
+        ended="reported",
+        first=2,
+        last=last - 1,
+        status=200,
+        answer="Done.",
+        clock=episode.steps[-1].clock,
+    )
+    return vary(episode, "team-1", steps=steps, turns=[turn], rewards={"orchestrator": 0.6, "billing": 0.4}, attempt=8)
+
+
+def record_all(folder: Path) -> None:
+    with Recorder(folder / "first") as recorder:
+        for episode in real_episodes():
+            recorder.record(episode)
+    desk = real_episode("desk/double-charge", "stumbling")
+    with Recorder(folder / "second") as recorder:
+        for episode in (by_model(desk), by_team(desk), unscored(desk)):
+            recorder.record(episode)
+
+
+def long_episode(steps: int, answer_chars: int) -> Trajectory:
+    """An episode of many steps with long answers, and a change every tenth step."""
+    base = real_episode("crm/correct-contact", "oracle")
+    first = base.steps[0]
+    filler = "the quick brown fox, "
+    made = [
+        RecordedStep(
+            **{
+                **first.model_dump(),
+                "number": number,
+                "answer": f'{{"n": {number}, "text": "{filler * (answer_chars // len(filler))}"}}',
+                "status": 404 if number % 50 == 0 else 200,
+            }
+        )
+        for number in range(1, steps + 1)
+    ]
+    changes = [
+        RecordedChange(
+            product="crm",
+            step=number,
+            revision=number,
+            at=first.clock,
+            actor="agent",
+            event="record.updated",
+            table="objects",
+            id=number,
+            before={"phone": "1"},
+            after={"phone": str(number)},
+        )
+        for number in range(10, steps + 1, 10)
+    ]
+    return vary(base, "long-1", steps=made, changes=changes)

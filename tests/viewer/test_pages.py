@@ -1,0 +1,217 @@
+"""The pages in a real browser: every one can be read, at any width, in light and dark, with the keyboard alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.viewer.conftest import REVIEWER, ServedViewer
+from tests.viewer.samples import real_episode
+
+OpenPage = Callable[..., Page]
+DESK = real_episode("desk/double-charge", "stumbling")
+ORACLE = real_episode("desk/double-charge", "oracle")
+OFFICE = real_episode("office/quote-to-cash", "stumbling")
+FIXED = real_episode("office/fix-for-customer", "oracle")
+PAGES = {
+    "list": "#/",
+    "groups": "#/?view=groups",
+    "episode": f"#/e/{DESK.manifest.episode_id}/s/8",
+    "verdict": f"#/e/{DESK.manifest.episode_id}/verdict",
+    "compare": f"#/compare/{ORACLE.manifest.episode_id}/{DESK.manifest.episode_id}",
+    "dashboard": "#/dashboard",
+    "unscored": "#/e/unscored-1/verdict",
+}
+
+
+def episode_url(viewer: ServedViewer, episode_id: str, rest: str = "") -> str:
+    return f"{viewer.url}#/e/{episode_id}{rest}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_has_a_serious_accessibility_violation(viewer: ServedViewer, open_page: OpenPage, name: str) -> None:
+    page = open_page(viewer.url + PAGES[name])
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(100)
+
+        violations = Axe().run(page).response["violations"]
+
+        serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
+        assert not serious, [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_the_window(viewer: ServedViewer, open_page: OpenPage, name: str) -> None:
+    page = open_page(viewer.url + PAGES[name])
+    for width in (390, 768, 1280, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.reload()
+        page.wait_for_selector("main[data-ready]")
+
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), width
+
+
+def test_the_list_shows_outcomes_first_and_filters_them(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url)
+
+    expect(page.locator(".tile.passed .number")).to_have_text("6")
+    expect(page.locator(".tile.unscored .number")).to_have_text("1")
+    expect(page.locator(".gauge-label")).to_contain_text("4.3 %")
+    page.locator(".tile.unscored").click()
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
+    expect(page.locator(".episode-row .because")).to_contain_text("StaleRead")
+    page.get_by_role("link", name="Clear").click()
+    page.locator("label:has(span:text-is('task')) select").select_option("billing/write-off")
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(4)
+
+
+def test_the_search_finds_briefs_calls_and_answers(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url)
+
+    for words, count in (("mark_uncollectible", 3), ("StaleRead nobody", 0), ("Two payments", 6)):
+        page.locator("#search").fill(words)
+        page.wait_for_function("() => location.hash.includes('q=')")
+        expect(page.locator(".episode-row:not(.head)")).to_have_count(count)
+
+
+def test_a_group_tells_pass_rates_and_whether_it_has_spread(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + "#/?view=groups")
+
+    row = page.locator("tr", has_text="crm/correct-contact")
+    expect(row).to_contain_text("100 % (k=4)")
+    expect(row).to_contain_text("1.000")
+
+
+def test_three_panes_follow_one_slider(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/s/7"))
+
+    expect(page.locator(".operation")).to_have_text("billing.refunds.create")
+    expect(page.get_by_label("What the product answered")).to_contain_text("52,898.40 USD")
+    expect(page.get_by_label("What changed in the company")).to_contain_text("created billing refunds")
+    page.locator("#slider").fill("8")
+    expect(page.locator(".operation")).to_have_text("desk.tickets.update")
+    expect(page.get_by_label("What the product answered")).to_contain_text("Two payments, one invoice")
+    expect(page.get_by_label("What changed in the company")).to_contain_text("automation")
+    assert page.url.endswith("/s/8")
+
+
+def test_products_answers_are_shown_as_what_they_are(viewer: ServedViewer, open_page: OpenPage) -> None:
+    invoice = open_page(episode_url(viewer, OFFICE.manifest.episode_id, "/s/14"))
+    expect(invoice.locator(".pane .card h4")).to_contain_text("Invoice in_")
+    expect(invoice.locator(".pane .card tfoot")).to_contain_text("11,860.00 EUR")
+    execution = next(step.number for step in FIXED.steps if step.operation == "ide.runtime.execute")
+    terminal = open_page(episode_url(viewer, FIXED.manifest.episode_id, f"/s/{execution}"))
+    expect(terminal.locator(".terminal")).to_contain_text("$ cd ")
+    contact = open_page(episode_url(viewer, OFFICE.manifest.episode_id, "/s/19"))
+    expect(contact.locator(".pane .card h4").first).not_to_be_empty()
+
+    contact.keyboard.press("x")
+
+    expect(contact.locator(".pane .text.mono").last).to_contain_text('"properties": {')
+
+
+def test_faults_refusals_and_retries_have_a_lane(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, OFFICE.manifest.episode_id, "/s/14"), height=1400)
+
+    lanes = page.locator(".step-item .lane")
+
+    expect(lanes.filter(has_text="rate_limited")).to_have_count(1)
+    expect(lanes.filter(has_text="retry")).to_have_count(1)
+    assert lanes.filter(has_text="refusal").count() + lanes.filter(has_text="malformed").count() >= 2
+
+
+def test_a_finding_leads_to_the_step_and_row_that_made_it_true(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/verdict"))
+
+    expect(page.locator(".waterfall .total .num")).to_have_text("+0.600")
+    expect(page.locator(".waterfall .harm")).to_have_count(2)
+    expect(page.locator(".row-change.collateral")).to_contain_text("Forgetful in Felixstowe (old)")
+    page.get_by_role("link", name="desk tickets 746936 at step 9").first.click()
+    expect(page.locator(".row-change.marked")).to_contain_text("desk tickets 746936")
+    assert "/s/9/r/desk.tickets.746936" in page.url
+
+
+def test_two_attempts_are_aligned_and_their_worlds_compared(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + PAGES["compare"])
+
+    expect(page.get_by_text("First divergence at line 1")).to_be_visible()
+    expect(page.locator("tr.call.right")).to_have_count(4)
+    expect(page.locator("tr.divergence")).to_contain_text("frobnicate")
+    expect(page.locator(".row-change", has_text="desk tickets 746936")).to_contain_text("right only")
+
+
+def test_a_models_words_and_a_teams_turns_are_shown(viewer: ServedViewer, open_page: OpenPage) -> None:
+    model = open_page(episode_url(viewer, "model-1", "/s/7"))
+    expect(model.locator(".speech")).to_contain_text("I call billing.refunds.create now.")
+    expect(model.locator(".episode-head")).to_contain_text("$0.0421")
+    team = open_page(episode_url(viewer, "team-1"))
+    expect(team.locator(".step-item.turn")).to_contain_text("billing: ")
+    assert team.locator(".step-item.nested").count() > 3
+
+
+def test_an_episode_is_reviewed_by_keyboard_alone(
+    recordings: Path, tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    folder = tmp_path / "runs"
+    (folder / "first").mkdir(parents=True)
+    source = recordings / "first" / "trajectories.jsonl"
+    (folder / "first" / "trajectories.jsonl").write_bytes(source.read_bytes())
+    viewer = serve(folder)
+    page = open_page(viewer.url + "#/review")
+    page.wait_for_selector(".episode")
+    key = page.url.split("/e/")[1].split("/")[0]
+
+    page.keyboard.press("k")
+    page.keyboard.press("j")
+    page.keyboard.press("2")
+    page.wait_for_selector(".label-button[aria-pressed=true]")
+    page.keyboard.press("n")
+    page.keyboard.type("stopped too early; h is not a key here")
+    page.keyboard.press("Escape")
+    expect(page.locator(".review [role=status]")).to_have_text(f"saved as {REVIEWER}")
+    page.wait_for_timeout(700)
+    page.keyboard.press("l")
+    page.wait_for_function("key => !location.hash.includes(key)", arg=key)
+    page.keyboard.press("h")
+    page.wait_for_function("key => location.hash.includes(key)", arg=key)
+
+    expect(page.locator("#note")).to_have_value("stopped too early; h is not a key here")
+    (review,) = viewer.reviews.reviews()
+    assert (review.key, review.labels, review.blame, review.reviewer) == (key, ["incomplete"], "model", REVIEWER)
+    page.get_by_role("button", name="harness").click()
+    expect(page.locator(".review .note")).to_contain_text("exports leave this episode out")
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+
+
+def test_a_filtered_selection_is_shared_as_one_file(viewer: ServedViewer, open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(viewer.url + "#/?family=billing/write-off")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Share these 4").click()
+    file = tmp_path / "share.html"
+    download.value.save_as(file)
+
+    shared = open_page(file.as_uri(), offline=True)
+
+    expect(shared.locator(".episode-row:not(.head)")).to_have_count(4)
+
+
+def test_the_dashboard_shows_versions_families_clusters_and_agreement(
+    viewer: ServedViewer, open_page: OpenPage
+) -> None:
+    page = open_page(viewer.url + "#/dashboard")
+
+    expect(page.get_by_label("Policies and versions")).to_contain_text("oracle v1")
+    expect(page.get_by_label("Pass rate by task")).to_contain_text("office/quote-to-cash")
+    expect(page.get_by_label("Failure clusters")).to_contain_text("frobnicate")
+
+
+def test_an_episode_that_is_not_there_is_told_plainly(viewer: ServedViewer, browser: Browser) -> None:
+    # Not `open_page`: Chromium writes every 404 to the console.
+    page = browser.new_page()
+    page.goto(viewer.url + "#/e/nothing")
+
+    expect(page.get_by_role("alert")).to_contain_text("there is no such episode")
