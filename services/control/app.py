@@ -4,7 +4,19 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import orjson
-from dayshift.wire import Families, Message, OpenRequest, Split, SubmitRequest, WaitRequest
+from dayshift.wire import (
+    AccessQuery,
+    CloseRequest,
+    DecisionRequest,
+    Families,
+    Message,
+    OpenRequest,
+    PersonRequest,
+    Split,
+    SubmitRequest,
+    TailRequest,
+    WaitRequest,
+)
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import JsonValue
@@ -22,7 +34,7 @@ _MOST_ERRORS_SHOWN = 5
 def create_api(control: Control) -> FastAPI:
     api = FastAPI(title="Dayshift control", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     router = APIRouter()
-    episodes = control.episodes
+    episodes, operators = control.episodes, control.operators
 
     @router.get("/health")
     async def health() -> Response:
@@ -56,8 +68,42 @@ def create_api(control: Control) -> FastAPI:
         return _respond(await episodes.submit(episode_id, answer))
 
     @router.post("/v1/episodes/{episode_id}/close")
-    async def close(episode_id: str) -> Response:
+    async def close(episode_id: str, request: CloseRequest | None = None) -> Response:
+        if request is not None and request.person is not None:
+            return _respond(await operators.close(episode_id, request.person))
         return _respond(await episodes.close(episode_id))
+
+    @router.get("/v1/live")
+    async def overview() -> Response:
+        return _respond(operators.overview())
+
+    @router.post("/v1/episodes/{episode_id}/tail")
+    async def tail(episode_id: str, request: TailRequest) -> Response:
+        return _respond(await operators.tail(episode_id, request.after))
+
+    @router.post("/v1/episodes/{episode_id}/pause")
+    async def pause(episode_id: str, request: PersonRequest) -> Response:
+        return _respond(await operators.pause(episode_id, request.person))
+
+    @router.post("/v1/episodes/{episode_id}/resume")
+    async def resume(episode_id: str, request: PersonRequest) -> Response:
+        return _respond(await operators.resume(episode_id, request.person))
+
+    @router.post("/v1/episodes/{episode_id}/take-over")
+    async def take_over(episode_id: str, request: PersonRequest) -> Response:
+        return _respond(await operators.take_over(episode_id, request.person))
+
+    @router.get("/v1/approvals")
+    async def approvals() -> Response:
+        return _respond(episodes.approvals.list())
+
+    @router.post("/v1/approvals/{approval_id}")
+    async def decide(approval_id: str, request: DecisionRequest) -> Response:
+        return _respond(await episodes.approvals.decide(approval_id, request))
+
+    @router.get("/v1/audit")
+    async def audit(episode: Annotated[str | None, Query(max_length=100)] = None) -> Response:
+        return _respond(await operators.audit(episode))
 
     @router.get("/v1/episodes/{episode_id}/diff")
     async def diff(episode_id: str) -> Response:
@@ -71,6 +117,10 @@ def create_api(control: Control) -> FastAPI:
     async def report(since: Annotated[datetime | None, Query()] = None) -> Response:
         aware = since if since is None or since.tzinfo is not None else since.replace(tzinfo=UTC)
         return _respond(await control.ledger.report(aware))
+
+    @router.post("/v1/access")
+    async def access(query: AccessQuery) -> Response:
+        return _respond(control.access(query.credential))
 
     @router.get("/v1/playground")
     async def playground() -> Response:

@@ -10,9 +10,11 @@ from dayshift import wire
 
 from fixtures.tasks.known_solutions import known_solutions
 from fixtures.tasks.registry import families
+from services.control.approvals import Approvals
 from services.control.episodes import Episodes
 from services.control.harness_client import HarnessClient
 from services.control.ledger import Ledger
+from services.control.operators import Operators
 from services.control.playground import Playground
 from services.control.relay import RelayManager
 from services.control.replicas import Replicas
@@ -37,6 +39,7 @@ class Control:
     episodes: Episodes
     playground: Playground
     watchdog: Watchdog
+    operators: Operators
     telemetry: Telemetry
 
     async def health(self) -> wire.Health:
@@ -64,7 +67,12 @@ class Control:
             if (product is None or product in task.products)
             and (family is None or family == task.id)
             and (split is None or split in task.splits)
+            and task.is_available()
         ]
+
+    def access(self, credential: str) -> wire.AgentAccess:
+        """What an agent's credential opens: the playground, or products of an open episode."""
+        return self.playground.access(credential) or self.episodes.access(credential)
 
     def metrics(self) -> bytes:
         self.telemetry.open_episodes.set(len(self.episodes))
@@ -96,8 +104,19 @@ def create_control(
     replicas = Replicas(products, settings, registry, RelayManager(products, settings), make_client)
     ledger = Ledger(settings.ledger_url or f"sqlite:///{settings.var / 'ledger.sqlite'}")
     telemetry = Telemetry("control")
-    episodes = Episodes(task_builder, replicas, ledger, registry, telemetry, settings.max_episodes)
-    playground = Playground(replicas, settings.playground_token)
+    episodes = Episodes(
+        task_builder,
+        replicas,
+        ledger,
+        registry,
+        telemetry,
+        settings.max_episodes,
+        "" if catalog.is_left_out("mcp") else settings.mcp_url,
+        approvals=Approvals(ledger, settings.approval_seconds),
+        human_approvals=settings.human_approvals,
+    )
+    playground = Playground(replicas, settings.playground_token, follows_wall_clock=settings.playground_clock == "wall")
+    watchdog = Watchdog(episodes, replicas, ledger, playground, settings.lease_seconds)
     return Control(
         settings=settings,
         task_builder=task_builder,
@@ -106,7 +125,8 @@ def create_control(
         registry=registry,
         episodes=episodes,
         playground=playground,
-        watchdog=Watchdog(episodes, replicas, ledger, playground, settings.lease_seconds),
+        watchdog=watchdog,
+        operators=Operators(episodes, replicas, ledger, watchdog, settings.max_episodes),
         telemetry=telemetry,
     )
 

@@ -1,15 +1,18 @@
 """Episodes: open, wait, submit, close. Each ends once, and the ledger has its ending before anybody reads it."""
 
+import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase as fnmatch
 from typing import Any
 
 import orjson
 from dayshift.wire import (
+    AgentAccess,
     Closed,
     Diff,
     EpisodePhase,
@@ -22,9 +25,12 @@ from dayshift.wire import (
 )
 from pydantic import JsonValue
 
-from fixtures.tasks.family import Family, Instance
+from fixtures.tasks.family import Family
 from fixtures.tasks.registry import UnknownTask, family
 from services.control import ledger_rows, responses
+from services.control.agent_credentials import AgentCredentials
+from services.control.approvals import Approvals
+from services.control.customers.human_approver import ApprovalContext
 from services.control.customers.simulation import Simulation
 from services.control.gather import gather_all
 from services.control.harness_client import HarnessError
@@ -39,7 +45,8 @@ from services.control.open_episode import (
     gather_evidence,
     merge_steps,
 )
-from services.control.problems import AtCapacity, Conflict, NotFound, Unavailable
+from services.control.opening import opening_slots, planned_edits
+from services.control.problems import AtCapacity, Conflict, EpisodeIsOver, NotFound, Unavailable
 from services.control.references import resolve_references
 from services.control.replicas import Replicas
 from services.control.task_setup import TaskBuilder
@@ -47,6 +54,9 @@ from services.control.verdicts import score, score_harm
 from services.kernel.clock import iso
 from services.kernel.registry import Registry, RegistryDown
 from services.kernel.telemetry import Telemetry
+
+# How long a reader waits for an ending that has begun.
+_ENDING_SECONDS = 30.0
 
 FREE_PLAY = "free play"
 ABANDONED = "abandoned"
@@ -66,7 +76,11 @@ class Episodes:
         registry: Registry,
         telemetry: Telemetry,
         max_episodes: int,
+        mcp_url: str = "",
         now: Callable[[], float] = time.monotonic,
+        *,
+        approvals: Approvals | None = None,
+        human_approvals: Sequence[str] = (),
     ) -> None:
         self._task_builder = task_builder
         self._replicas = replicas
@@ -75,7 +89,12 @@ class Episodes:
         self._telemetry = telemetry
         self._max = max_episodes
         self._now = now
+        self._mcp_url = mcp_url
         self._open_episodes: dict[str, OpenEpisode] = {}
+        self._credentials = AgentCredentials()
+        self.approvals = Approvals(ledger, 0.0) if approvals is None else approvals
+        # Patterns of families whose colleagues a person plays, besides those that declare it themselves.
+        self._human_approvals = tuple(human_approvals)
 
     def __len__(self) -> int:
         return len(self._open_episodes)
@@ -96,22 +115,28 @@ class Episodes:
             for product, planted in setup.planted.items()
         }
         episode = OpenEpisode(secrets.token_hex(12), request, setup, owners, self._now())
-        episode.simulation = _make_simulation(episode, self._task_builder.mix_seed(request))
+        episode.simulation = self._make_simulation(episode, self._task_builder.mix_seed(request))
         self._open_episodes[episode.id] = episode
-        credentials = {name: self._replicas.products[name].create_credential(secrets.token_hex(20)) for name in owners}
+        episode.credentials = {
+            name: self._replicas.products[name].create_credential(secrets.token_hex(20)) for name in owners
+        }
+        episode.office_credential = secrets.token_hex(20)
         try:
-            async with _opening_slots(owners):
+            async with opening_slots(owners):
                 await gather_all(
                     self._ledger.begin(ledger_rows.make_beginning(episode)),
                     self._registry.own(episode.id, {name: owner.replica.instance for name, owner in owners.items()}),
-                    *(self._plant(episode, name, owner, credentials[name]) for name, owner in owners.items()),
+                    *(self._plant(episode, name, owner) for name, owner in owners.items()),
                 )
         except BaseException as error:
             await self._failed_to_open(episode, error)
             raise
         episode.is_ready = True
+        self._credentials.add(episode)
+        if request.assisted:
+            await self._ledger.record_event("assisted", "its agent may see what known solutions use", episode.id)
         await self._publish({"event": "opened", "episode": episode.id, "task": request.task, "seed": request.seed})
-        return responses.opened(episode, credentials)
+        return responses.opened(episode, self._mcp_url)
 
     def _require_room(self) -> None:
         if len(self._open_episodes) >= self._max:
@@ -119,10 +144,22 @@ class Episodes:
 
     async def state(self, episode_id: str) -> EpisodeState:
         episode = self._open_episodes.get(episode_id)
-        if episode is None or episode.ending is not None:
-            return responses.recorded_state(await self._recorded(episode_id))
-        self._touch(episode)
-        return responses.open_state(episode, await _report_failure(episode.ask_states()))
+        if episode is not None and episode.ending is None:
+            self._touch(episode)
+            states = await self.ask(episode, episode.ask_states())
+            if states is not None:
+                return responses.open_state(episode, states)
+        if episode is not None:
+            await self._await_ending(episode)
+        return responses.recorded_state(await self._recorded(episode_id))
+
+    def access(self, credential: str) -> AgentAccess:
+        """Returns what an agent's credential opens, for the services that speak MCP with agents."""
+        opened = self._credentials.find(credential)
+        if opened is None:
+            raise NotFound("no open episode has this credential")
+        self._touch(opened.episode)
+        return opened.as_access()
 
     async def wait(self, episode_id: str, hours: float) -> Waited:
         episode = await self._require_episode(episode_id)
@@ -132,6 +169,7 @@ class Episodes:
             _afford(episode, by_ms)
             replies = await _report_failure(episode.pass_time(by_ms))
             episode.waited_ms += by_ms
+            episode.waits.append((max(reply["clock_ms"] for reply in replies.values()) - by_ms, by_ms))
             changed = {
                 name: reply["revision"] - reply["changes"] for name, reply in replies.items() if reply["changes"]
             }
@@ -162,6 +200,8 @@ class Episodes:
 
     async def end(self, episode: OpenEpisode, because: str, *, ours: bool, without: str = "") -> Verdict:
         """Ends it without a score, and without asking a product that is gone; whatever ended it first stands."""
+        # Before the lock, which an episode holds that waits for a person.
+        self.approvals.withdraw(episode.id)
         async with episode.lock:
             if episode.id not in self._open_episodes:
                 return await self._verdict(episode.id)
@@ -184,8 +224,9 @@ class Episodes:
         episode = self._open_episodes.get(episode_id)
         if episode is not None and episode.ending is None:
             self._touch(episode)
-            diffs = await _report_failure(episode.ask_diffs())
-            return responses.diff({product: reply["changes"]["history"] for product, reply in diffs.items()})
+            diffs = await self.ask(episode, episode.ask_diffs())
+            if diffs is not None:
+                return responses.diff({product: reply["changes"]["history"] for product, reply in diffs.items()})
         kept = (
             episode.ending.diff
             if episode is not None and episode.ending is not None
@@ -199,26 +240,51 @@ class Episodes:
         episode = self._open_episodes.get(episode_id)
         if episode is not None and episode.ending is None:
             self._touch(episode)
-            replies = await _report_failure(episode.ask_trajectories())
-            return responses.trajectory(
-                episode_id, merge_steps({name: reply["steps"] for name, reply in replies.items()})
-            )
+            replies = await self.ask(episode, episode.ask_trajectories())
+            if replies is not None:
+                return responses.trajectory(
+                    episode_id, merge_steps({name: reply["steps"] for name, reply in replies.items()})
+                )
         kept = episode.ending.steps if episode is not None and episode.ending is not None else None
         steps = kept if kept is not None else await self._ledger.trajectory(_well_formed(episode_id))
         if steps is None:
             raise _unknown(episode_id)
         return responses.trajectory(episode_id, steps)
 
+    async def ask(self, episode: OpenEpisode, pending: Awaitable[ReplyT]) -> ReplyT | None:
+        """Asks the products of an open episode; returns None if the episode has ended meanwhile."""
+        try:
+            return await pending
+        except InfrastructureFailure as failure:
+            # Products forget an episode before its ending is written: a reader that comes in between meets no fault.
+            if await self._await_ending(episode):
+                return None
+            raise Unavailable(f"{failure}; submit or close the episode to have that recorded") from failure
+
+    async def _await_ending(self, episode: OpenEpisode) -> bool:
+        """Waits until the ledger has the ending of an episode that is being ended; returns whether there is one."""
+        # Whoever ends an episode holds its lock. So does a call that waits for a person, hence the limit.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_SECONDS), episode.lock:
+                pass
+        return episode.ending is not None
+
     def idle(self, episode: OpenEpisode) -> float:
         return self._now() - episode.touched
 
-    async def _plant(self, episode: OpenEpisode, product: str, owner: Owner, credential: str) -> None:
+    def find(self, episode_id: str) -> OpenEpisode | None:
+        return self._open_episodes.get(episode_id)
+
+    def now(self) -> float:
+        return self._now()
+
+    async def _plant(self, episode: OpenEpisode, product: str, owner: Owner) -> None:
         planted, instance = episode.setup.planted[product], episode.setup.instance
         await owner.client.post(
             "/control/episodes",
             {
                 "episode_id": episode.id,
-                "credential": credential,
+                "credential": episode.credentials[product],
                 "seed": self._task_builder.mix_seed(episode.request),
                 "world": episode.request.world,
                 "faults": episode.request.faults,
@@ -227,13 +293,13 @@ class Episodes:
                 "planted": orjson.Fragment(planted.rows),
                 "counters": planted.counters,
                 "ids_key": planted.ids_key,
-                "concurrent_edits": [] if instance is None else _planned_edits(instance, product),
+                "concurrent_edits": [] if instance is None else planned_edits(instance, product),
             },
         )
 
     async def _failed_to_open(self, episode: OpenEpisode, error: BaseException) -> None:
         await episode.close_quietly()
-        self._open_episodes.pop(episode.id, None)
+        self._forget(episode)
         with suppress(Unavailable):
             await self.end_recorded(episode.id, iso(episode.setup.clock_ms), f"could not be opened: {error}")
         if isinstance(error, (HarnessError, RegistryDown)):
@@ -260,7 +326,13 @@ class Episodes:
             decisions=[] if simulation is None else simulation.decisions(),
         )
         if breakdown is None:
-            return ledger_rows.make_scored_ending(episode, score(instance, evidence, answer), replies)
+            scored = score(instance, evidence, answer)
+            person = None if simulation is None else simulation.declined_by
+            if person is not None and scored.verdict.outcome != "passed" and not scored.harm:
+                # Whoever obeys a person cannot reach goals that the person has forbidden.
+                because = f"{person} declined what the task needs"
+                return ledger_rows.make_unscored_ending(episode, because, replies, ours=False)
+            return ledger_rows.make_scored_ending(episode, scored, replies)
         harmful = score_harm(instance, evidence, answer, breakdown.cause)
         if harmful is None:
             return ledger_rows.make_unscored_ending(episode, breakdown.cause, replies, ours=True)
@@ -269,7 +341,7 @@ class Episodes:
     async def _settle(self, episode: OpenEpisode, ending: Ending) -> Verdict:
         """Writes the ending into the ledger first; only then is the episode over and the verdict published."""
         was_first = await self._ledger.end(ending)
-        self._open_episodes.pop(episode.id, None)
+        self._forget(episode)
         with suppress(RegistryDown):
             await self._registry.disown(episode.id)
         if not was_first:
@@ -288,6 +360,14 @@ class Episodes:
         )
         return verdict
 
+    def _make_simulation(self, episode: OpenEpisode, seed: int) -> Simulation | None:
+        instance = episode.setup.instance
+        if instance is None or not (instance.customers or instance.colleagues):
+            return None
+        is_human = instance.approval == "human" or any(fnmatch(instance.family, each) for each in self._human_approvals)
+        context = ApprovalContext(self.approvals, episode.id, episode.request.task) if is_human else None
+        return Simulation(instance, episode.owners, seed, episode.setup.clock_ms, context)
+
     async def _publish(self, event: Mapping[str, Any]) -> None:
         """The live feed is for onlookers: no episode fails because the feed is down."""
         with suppress(RegistryDown):
@@ -297,13 +377,17 @@ class Episodes:
         episode = self._open_episodes.get(episode_id)
         if episode is None:
             recorded = await self._recorded(episode_id)
-            raise Conflict(f"episode {recorded.id} is over; open another")
+            raise EpisodeIsOver(f"episode {recorded.id} is over; open another")
         self._touch(episode)
         return episode
 
     def _require_open(self, episode: OpenEpisode) -> None:
         if episode.ending is not None or episode.id not in self._open_episodes:
-            raise Conflict(f"episode {episode.id} is over; open another")
+            raise EpisodeIsOver(f"episode {episode.id} is over; open another")
+
+    def _forget(self, episode: OpenEpisode) -> None:
+        self._open_episodes.pop(episode.id, None)
+        self._credentials.remove(episode)
 
     def _touch(self, episode: OpenEpisode) -> None:
         episode.touched = self._now()
@@ -321,36 +405,12 @@ class Episodes:
         return recorded.verdict
 
 
-@asynccontextmanager
-async def _opening_slots(owners: Mapping[str, Owner]) -> AsyncIterator[None]:
-    """Wait for a slot at each product; all openings take them in the same order, so that none waits for another."""
-    async with AsyncExitStack() as slots:
-        for product in sorted(owners):
-            await slots.enter_async_context(owners[product].client.opening_slots)
-        yield
-
-
 async def _report_failure(pending: Awaitable[ReplyT]) -> ReplyT:
     """Turns a failure of Dayshift into the answer 503."""
     try:
         return await pending
     except InfrastructureFailure as failure:
         raise Unavailable(f"{failure}; submit or close the episode to have that recorded") from failure
-
-
-def _planned_edits(instance: Instance, product: str) -> list[dict[str, Any]]:
-    return [
-        {"after_steps": edit.after_steps, "table": edit.table, "key": edit.row, "values": dict(edit.values)}
-        for edit in instance.concurrent_edits
-        if edit.product == product
-    ]
-
-
-def _make_simulation(episode: OpenEpisode, seed: int) -> Simulation | None:
-    instance = episode.setup.instance
-    if instance is None or not (instance.customers or instance.colleagues):
-        return None
-    return Simulation(instance, episode.owners, seed, episode.setup.clock_ms)
 
 
 def _find_family(task: str | None) -> Family[Any] | None:

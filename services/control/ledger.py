@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 import sqlalchemy as sa
-from dayshift.wire import EpisodePhase, Report, Verdict
+from dayshift.wire import AuditEvent, EpisodePhase, Report, Verdict
 from sqlalchemy.engine import Connection
 
 from services.control.database import create_engine, migrate
@@ -60,6 +60,8 @@ class Ending:
     steps: list[EpisodeStep] = field(default_factory=list)
     diff: dict[str, list[ChangeReply]] = field(default_factory=dict)
     revisions: dict[str, int] = field(default_factory=dict)
+    # The time before each wait and how long it was, in milliseconds.
+    waits: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,12 @@ class Ledger:
         )
 
     async def record_event(
-        self, kind: str, because: str, episode_id: str | None = None, product: str | None = None
+        self,
+        kind: str,
+        because: str,
+        episode_id: str | None = None,
+        product: str | None = None,
+        person: str | None = None,
     ) -> None:
         row = {
             "at": wall_ms(),
@@ -147,8 +154,16 @@ class Ledger:
             "episode_id": episode_id,
             "product": product,
             "because": _replace_nul(because),
+            "person": None if person is None else _replace_nul(person),
         }
         await self._transaction(lambda connection: connection.execute(sa.insert(events), row))
+
+    async def list_events(self, episode_id: str | None, limit: int) -> list[AuditEvent]:
+        """The last events, the latest first: of one episode, or of all."""
+        statement = sa.select(events).order_by(events.c.id.desc()).limit(limit)
+        if episode_id is not None:
+            statement = statement.where(events.c.episode_id == episode_id)
+        return await self._transaction(lambda connection: [_audit_event(row) for row in connection.execute(statement)])
 
     async def report(self, since: datetime | None) -> Report:
         return await self._transaction(lambda connection: _report(connection, since))
@@ -223,7 +238,12 @@ def _end(connection: Connection, ending: Ending) -> bool:
     )
     connection.execute(
         _KEEP,
-        {"episode_id": ending.id, "steps": _pack(ending.steps), "diff": _pack(ending.diff)},
+        {
+            "episode_id": ending.id,
+            "steps": _pack(ending.steps),
+            "diff": _pack(ending.diff),
+            "waits": orjson.dumps(ending.waits).decode(),
+        },
     )
     struck = [{"episode_id": ending.id, **fault.model_dump(include=set(_FAULT_KEYS))} for fault in verdict.faults]
     if struck:
@@ -245,6 +265,17 @@ def _read_episode(connection: Connection, episode_id: str) -> EpisodeRecord | No
         clock=row.clock,
         revisions=orjson.loads(row.revisions),
         verdict=None if row.body is None else Verdict.model_validate(_unpack(row.body)),
+    )
+
+
+def _audit_event(row: Any) -> AuditEvent:
+    return AuditEvent(
+        at=datetime.fromtimestamp(row.at / 1000, UTC).isoformat(timespec="milliseconds"),
+        kind=row.kind,
+        episode_id=row.episode_id,
+        product=row.product,
+        person=row.person,
+        because=row.because,
     )
 
 

@@ -50,10 +50,13 @@ def _make_ending(
     return Ending(
         id=episode.id,
         phase=phase,
-        verdict=verdict.model_copy(update={"salt": episode.setup.salt}),
+        verdict=verdict.model_copy(
+            update={"salt": episode.setup.salt, "flags": [*verdict.flags, *episode.interventions]}
+        ),
         exact=exact,
         ours=ours,
         steps=merge_steps({product: reply.get("trajectory", []) for product, reply in replies.items()}),
         diff={product: reply["changes"]["history"] for product, reply in replies.items()},
         revisions={product: reply["revision"] for product, reply in replies.items()},
+        waits=episode.waits,
     )

@@ -105,7 +105,7 @@ class ControlMiddleware:
     async def _call_app(self, scope: Scope, body: bytes) -> Answer:
         captured = CapturedAnswer()
         try:
-            with self._telemetry.span(f"{scope['method']} {scope['path']}"):
+            with self._telemetry.span(scope["method"], scope["path"]):
                 await self._app(scope, replay_body(body), captured.send)
             return captured.answer()
         except Exception:  # noqa: BLE001 - any exception becomes a 500 and never a reward

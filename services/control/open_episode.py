@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dayshift.wire import InjectedFault, OpenRequest
+from dayshift.wire import Flag, InjectedFault, OpenRequest
 
 from fixtures.tasks.family import CheckQuestion
 from services.control.effort import EpisodeStep
@@ -25,6 +25,7 @@ from services.kernel.harness_replies import (
     NewsReply,
     StateReply,
     StepReply,
+    TailReply,
     TrajectoryReply,
     VerifyReply,
 )
@@ -52,6 +53,15 @@ class Owner:
     client: HarnessClient
 
 
+@dataclass(frozen=True, slots=True)
+class PersonHold:
+    """A person holds the agent back."""
+
+    person: str
+    since: float
+    works: bool
+
+
 @dataclass(eq=False)
 class OpenEpisode:
     """One open episode."""
@@ -63,6 +73,12 @@ class OpenEpisode:
     touched: float
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waited_ms: int = 0
+    # The time before each wait and how long it was, in milliseconds: a replay waits as long.
+    waits: list[tuple[int, int]] = field(default_factory=list)
+    # Set while a person holds the agent back: who, since when, and whether they work in its place.
+    hold: "PersonHold | None" = None
+    # Flags of what people did in it, which the verdict carries.
+    interventions: list[Flag] = field(default_factory=list)
     # Every product holds its fork: from now on one that does not has lost it.
     is_ready: bool = False
     # Judged or ended, but not yet in the ledger: only writing it there is left.
@@ -70,6 +86,9 @@ class OpenEpisode:
     leased: bool = True
     # The people who act when time passes, where the task has any.
     simulation: "Simulation | None" = None
+    # The agent's credentials by product, and the one for all of them together.
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    office_credential: str = field(default="", repr=False)
 
     @property
     def path(self) -> str:
@@ -122,6 +141,18 @@ class OpenEpisode:
         }
         replies: dict[str, NewsReply] = await self._gather(pending)
         return [sentence for reply in replies.values() for sentence in reply["news"]]
+
+    async def ask_tails(self, after: Mapping[str, tuple[int, int]]) -> dict[str, TailReply]:
+        """The steps and changes after these marks, by product."""
+        pending = {
+            name: owner.client.get(f"{self.path}/tail?after_step={step}&after_revision={revision}")
+            for name, owner in self.owners.items()
+            for step, revision in (after.get(name, (0, 0)),)
+        }
+        return await self._gather(pending)
+
+    async def send_holds(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
+        await self._post_all("/hold", messages)
 
     async def close_quietly(self, without: str = "") -> dict[str, ClosedReply]:
         """Closes the episode wherever that is still possible, and returns the replies that came."""

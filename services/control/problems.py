@@ -5,6 +5,7 @@ ApiProblem                 400
 ├── Unauthorized           401
 ├── NotFound               404
 ├── Conflict               409
+│   └── EpisodeIsOver      409
 ├── TooLarge               413
 ├── Unprocessable          422
 ├── AtCapacity             429  carries the numbers and Retry-After
@@ -50,6 +51,12 @@ class Conflict(ApiProblem):
 
     status = 409
     error = "conflict"
+
+
+class EpisodeIsOver(Conflict):
+    """The episode has ended; open another."""
+
+    error = "over"
 
 
 class TooLarge(ApiProblem):

@@ -159,7 +159,7 @@ class Replicas:
             # It runs on although control has ended its episodes: it must learn of that before it gets new ones.
             await self._give_up(replica)
         elif replica.instance not in self._watched[product]:
-            replica = replace(replica, url=await self._relay.front(replica))
+            replica = replace(replica, url=await self._relay.front(replica), direct_url=url)
             self._watched[product][replica.instance] = WatchedReplica(Owner(replica, client), health["worlds"])
             await self._announce(replica)
 

@@ -8,6 +8,7 @@ from dayshift.wire import (
     Diff,
     EpisodePhase,
     EpisodeState,
+    McpAccess,
     MenuItem,
     Opened,
     ProductAccess,
@@ -82,7 +83,18 @@ def _step(step: EpisodeStep) -> TrajectoryStep:
     return TrajectoryStep(**fields, clock=iso(step["clock_ms"]))
 
 
-def opened(episode: OpenEpisode, credentials: dict[str, str]) -> Opened:
+def product_access(episode: OpenEpisode, credentials: Mapping[str, str]) -> dict[str, ProductAccess]:
+    return {
+        name: ProductAccess(
+            base_url=owner.replica.url,
+            credential=credentials[name],
+            openapi_url=f"{owner.replica.url}/openapi.json",
+        )
+        for name, owner in episode.owners.items()
+    }
+
+
+def opened(episode: OpenEpisode, mcp_url: str) -> Opened:
     instance = episode.setup.instance
     schema = None if instance is None else instance.answer_schema
     return Opened(
@@ -91,19 +103,13 @@ def opened(episode: OpenEpisode, credentials: dict[str, str]) -> Opened:
         seed=episode.request.seed,
         brief="" if instance is None else instance.brief,
         budget=None if instance is None else Budget(steps=instance.budget.steps, hours=instance.budget.hours),
-        products={
-            name: ProductAccess(
-                base_url=owner.replica.url,
-                credential=credentials[name],
-                openapi_url=f"{owner.replica.url}/openapi.json",
-            )
-            for name, owner in episode.owners.items()
-        },
+        products=product_access(episode, episode.credentials),
         fingerprint=episode.setup.fingerprint,
         clock=iso(episode.setup.clock_ms),
         salt=episode.setup.salt,
         answer_schema=None if schema is None else dict(schema),
         menu=_menu(episode.setup),
+        mcp=McpAccess(url=mcp_url, credential=episode.office_credential) if mcp_url else None,
     )
 
 

@@ -5,6 +5,7 @@ import uvloop
 from services.control.app import create_api
 from services.control.control import create_control, start_control, stop_control
 from services.control.middleware import ControlMiddleware
+from services.control.people.app import PeoplePages
 from services.control.problems import LedgerDown
 from services.kernel.config import BadSetting, Settings
 from services.kernel.file_limit import raise_file_limit
@@ -18,7 +19,7 @@ async def serve(settings: Settings) -> None:
         watching = await start_control(control)
     except LedgerDown as error:
         raise BadSetting(f"control cannot start: {error}") from error
-    app = ControlMiddleware(create_api(control), settings.control_token, control.telemetry)
+    app = PeoplePages(ControlMiddleware(create_api(control), settings.control_token, control.telemetry), control)
     try:
         await serve_all(listener(app, settings.host, settings.control_port, timeout_keep_alive=KEEP_ALIVE_SECONDS))
     finally:

@@ -47,6 +47,8 @@ trajectories = sa.Table(
     sa.Column("episode_id", sa.Text, sa.ForeignKey("episodes.id"), primary_key=True),
     sa.Column("steps", sa.LargeBinary, nullable=False),
     sa.Column("diff", sa.LargeBinary, nullable=False),
+    # JSON: the hours that the episode waited, each with the time before it; None in rows of the first ledger.
+    sa.Column("waits", sa.Text),
 )
 
 faults = sa.Table(
@@ -69,5 +71,28 @@ events = sa.Table(
     sa.Column("episode_id", sa.Text),
     sa.Column("product", sa.Text),
     sa.Column("because", sa.Text, nullable=False),
+    # Who did it, where a person did.
+    sa.Column("person", sa.Text),
     sa.Index("events_by_time", "at"),
+    sa.Index("events_by_episode", "episode_id"),
+)
+
+# Rows are only ever added: the last of a reviewer stands, and the history of a review stays.
+reviews = sa.Table(
+    "reviews",
+    ledger,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("reviewer", sa.Text, nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Index("reviews_by_key", "key"),
+)
+
+taxonomies = sa.Table(
+    "taxonomies",
+    ledger,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
 )

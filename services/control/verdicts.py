@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
-from dayshift.wire import Collateral, Finding, Flag, InjectedFault, Verdict
+from dayshift.wire import Breakdown, Collateral, Finding, Flag, Harm, InjectedFault, Verdict
 from pydantic import JsonValue
 
 from fixtures.customers.customer import Customer, Disclosure, Gate, Saying
@@ -98,8 +98,21 @@ def score(instance: Instance, evidence: Evidence, answer: JsonValue) -> ScoredVe
         flags=_add_flags_of_checks(flags, evidence),
         steps=evidence.steps,
         clock=evidence.clock,
+        breakdown=_break_down(earned, effort, precision, harms),
     )
     return ScoredVerdict(verdict, exact, harm)
+
+
+def _break_down(earned: Fraction, effort: "_Effort", precision: Fraction, harms: Sequence["_Harm"]) -> Breakdown:
+    return Breakdown(
+        earned=float(earned),
+        efficiency=float(effort.efficiency),
+        precision=float(precision),
+        harm=float(sum((harm.weight for harm in harms), Fraction(0))),
+        slips=effort.slips,
+        steps_beyond_par=effort.steps_beyond_par,
+        harms=[Harm(weight=float(harm.weight), because=harm.because[:_LONGEST_REASON]) for harm in harms],
+    )
 
 
 def score_harm(instance: Instance, evidence: Evidence, answer: JsonValue, cause: str) -> ScoredVerdict | None:
@@ -115,6 +128,8 @@ def score_harm(instance: Instance, evidence: Evidence, answer: JsonValue, cause:
             "reward": float(exact),
             "because": cause,
             "flags": [*scored.verdict.flags, flag],
+            # What was earned does not count here; the formula then gives this reward.
+            "breakdown": scored.verdict.breakdown and scored.verdict.breakdown.model_copy(update={"earned": 0.0}),
         }
     )
     return ScoredVerdict(verdict, exact, scored.harm)

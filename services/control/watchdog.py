@@ -14,6 +14,8 @@ from services.kernel.harness_replies import EpisodeSummaryReply
 
 _log = logging.getLogger("dayshift.control")
 _INTERVAL_SECONDS = 1.0
+# A person who holds an episode may have forgotten it.
+_LONGEST_HOLD_SECONDS = 8 * 3600.0
 # Instance → episode id → the product's summary of that episode.
 Summaries = dict[str, dict[str, EpisodeSummaryReply]]
 
@@ -28,7 +30,9 @@ class Watchdog:
         self._replicas = replicas
         self._ledger = ledger
         self._playground = playground
-        self._lease_seconds = lease_seconds
+        self.lease_seconds = lease_seconds
+        # What the last look found, for onlookers: asking the products again would cost them.
+        self.summaries: Summaries = {}
 
     async def start(self) -> None:
         """End what was open when control last stopped: its setup was in memory, so it cannot be judged any more."""
@@ -51,10 +55,17 @@ class Watchdog:
         for watched in await self._replicas.check_all():
             await self._end_episodes_of(watched)
         up = [watched for watched in self._replicas.all() if watched.is_up]
-        summaries = await self._summaries(up)
+        summaries = self.summaries = await self._summaries(up)
         await self._playground.keep(
             [watched for watched in up if PLAYGROUND not in summaries.get(_instance(watched), {PLAYGROUND: {}})]
         )
+        if self._playground.clock is not None:
+            found = {
+                instance: summary[PLAYGROUND]["clock_ms"]
+                for instance, summary in summaries.items()
+                if PLAYGROUND in summary
+            }
+            self._playground.clock.follow(up, found)
         for episode in self._episodes:
             if episode.id in ready:
                 await self._end_if_lost(episode, summaries)
@@ -96,7 +107,8 @@ class Watchdog:
             await self._episodes.end(episode, cause, ours=True)
             return
         idle = min([self._episodes.idle(episode), *(state["idle_seconds"] for state in states.values())])
-        if episode.leased and idle > self._lease_seconds:
+        lease = self.lease_seconds if episode.hold is None else _LONGEST_HOLD_SECONDS
+        if episode.leased and idle > lease:
             await self._episodes.end(episode, ABANDONED, ours=False)
 
     async def _close_orphans(self, up: list[WatchedReplica], summaries: Summaries, ready: set[str]) -> None:

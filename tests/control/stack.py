@@ -35,7 +35,7 @@ next(islice(_BASES, os.getpid() % 80, None))
 def free_base() -> int:
     """A port with room above it for both APIs of every service."""
     for base in islice(_BASES, 80):
-        if all(_is_free(base + offset) for offset in (*range(6), *range(11, 16))):
+        if all(_is_free(base + offset) for offset in (*range(7), *range(11, 17))):
             return base
     raise RuntimeError("no free ports")
 
@@ -57,6 +57,8 @@ class Stack:
     settings: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     base: int = field(default_factory=free_base)
+    # Whose services are started.
+    root: Path = _ROOT
     clients: list[httpx.Client] = field(default_factory=list)
 
     def start(self) -> "Stack":
@@ -64,9 +66,11 @@ class Stack:
             build_worlds(self.var / "worlds")
         self.log = self.var / "log"
         self._out = self.log.open("a")
+        # Several modules start their stack in one folder: what an earlier one printed does not say that this one is up.
+        self._printed_before = self._out.tell()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "services", "up", "--port-base", str(self.base), *self.arguments],
-            cwd=_ROOT,
+            cwd=self.root,
             env=self.environment(),
             stdout=self._out,
             stderr=subprocess.STDOUT,
@@ -95,8 +99,8 @@ class Stack:
             "DAYSHIFT_LOG": "warning",
             # Its token file is left there, and not in the home of whoever runs the tests.
             "XDG_STATE_HOME": str(self.var / "state"),
-            # Two products show what a stack does, and each more costs a second at every start.
-            "DAYSHIFT_WITHOUT": "desk,ide",
+            # Two products show what a stack does, and each more service costs a second at every start.
+            "DAYSHIFT_WITHOUT": "desk,ide,mcp,console",
             **self.settings,
         }
 
@@ -110,7 +114,10 @@ class Stack:
         return code
 
     def output(self) -> str:
-        return self.log.read_text()
+        """What this start has printed."""
+        with self.log.open() as log:
+            log.seek(self._printed_before)
+            return log.read()
 
     def children(self) -> dict[str, int]:
         """Service → process id."""

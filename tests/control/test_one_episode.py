@@ -4,7 +4,7 @@ import json
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.control.stack import PLAYGROUND, TASK, Stack
+from tests.control.stack import PLAYGROUND, TASK, Attempt, Stack
 
 
 def test_an_episode_that_is_solved_passes_with_exactly_one(stack: Stack) -> None:
@@ -53,6 +53,27 @@ def test_a_second_submit_returns_the_first_verdict(stack: Stack) -> None:
     attempt.solve()
 
     assert attempt.submit() == attempt.submit()
+
+
+def test_reading_an_episode_while_it_ends_meets_no_fault(stack: Stack) -> None:
+    def read(attempt: Attempt, path: str) -> set[int]:
+        statuses = set()
+        for _ in range(40):
+            answer = attempt.post("tail") if path == "/tail" else stack.control.get(f"/v1/episodes/{attempt.id}{path}")
+            statuses.add(answer.status_code)
+            if path == "" and answer.json()["state"] != "open":
+                assert answer.json()["outcome"] is not None
+        return statuses
+
+    with ThreadPoolExecutor(5) as pool:
+        for _ in range(10):
+            attempt = stack.open()
+            readers = {path: pool.submit(read, attempt, path) for path in ("", "/diff", "/trajectory", "/tail")}
+            pool.submit(attempt.submit).result()
+
+            # The tail alone is of open episodes only.
+            allowed = {path: {200, 404} if path == "/tail" else {200} for path in readers}
+            assert all(reader.result() <= allowed[path] for path, reader in readers.items())
 
 
 def test_concurrent_submits_count_once(stack: Stack) -> None:

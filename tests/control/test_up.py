@@ -19,7 +19,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def test_one_ctrl_c_stops_all_in_order(start: Callable[..., Stack]) -> None:
     stack = start(DAYSHIFT_WITHOUT="")
     children = stack.children()
-    assert set(children) == {*catalog.names(), "control"}
+    assert set(children) == {*catalog.names(), "mcp", "control", "console"}
 
     assert stack.stop() == 0
 

@@ -16,6 +16,7 @@ from services.control.customers.actors import (
     Person,
 )
 from services.control.customers.behaviour import HOUR_MS
+from services.control.customers.human_approver import ApprovalContext, HumanApprover
 from services.control.open_episode import OpenEpisode
 from services.kernel.conversation import ActorAnswer
 from services.kernel.harness_replies import AdvanceReply, StateReply
@@ -27,12 +28,27 @@ _LOOK_EVERY_MS = 24 * HOUR_MS
 class Simulation:
     """Customers and colleagues, in the order of the task; all of them use the one product that has a conversation."""
 
-    def __init__(self, instance: Instance, products: Iterable[str], seed: int, start_ms: int) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        products: Iterable[str],
+        seed: int,
+        start_ms: int,
+        approval_context: ApprovalContext | None = None,
+    ) -> None:
+        """With an approval context, a person decides for the colleagues."""
         self._product, conversation = find_conversation(products)
         self.customer_actors = tuple(
             CustomerActor(customer, conversation, seed, start_ms) for customer in instance.customers
         )
-        self._approver_actors = tuple(ApproverActor(colleague, conversation) for colleague in instance.colleagues)
+        self._humans = (
+            ()
+            if approval_context is None
+            else tuple(HumanApprover(colleague, conversation, approval_context) for colleague in instance.colleagues)
+        )
+        self._approver_actors: tuple[ApproverActor, ...] = self._humans or tuple(
+            ApproverActor(colleague, conversation) for colleague in instance.colleagues
+        )
         self._people: tuple[Person, ...] = (*self.customer_actors, *self._approver_actors)
         self._seen_revisions: dict[str, int] | None = None
         self._due: list[tuple[int, Person]] = []
@@ -40,6 +56,8 @@ class Simulation:
     async def pass_time(self, episode: OpenEpisode, by_ms: int) -> dict[str, AdvanceReply]:
         """Moves every clock from one turn to the next, until all of the time has passed and nobody has a turn left."""
         around = _ProductAccess(episode, self._product)
+        for human in self._humans:
+            human.begin_waiting()
         before = await episode.ask_states()
         now = max(state["clock_ms"] for state in before.values())
         end = now + by_ms
@@ -72,6 +90,11 @@ class Simulation:
 
     def decisions(self) -> list[Decision]:
         return [Decision(actor.colleague, actor.decided_ms) for actor in self._approver_actors]
+
+    @property
+    def declined_by(self) -> str | None:
+        """The person who declined what the task's goals need, if one did."""
+        return next((human.declined_by for human in self._humans if human.declined_by is not None), None)
 
     async def _find_first(
         self, around: "_ProductAccess", states: Mapping[str, StateReply]

@@ -1,0 +1,156 @@
+"""The console in a real browser: signing in, following an episode as it runs, deciding, playing on, and replaying."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from dayshift.episode import Episode
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from services.console.login import COOKIE
+from tests.console.conftest import APPROVED_TASK, CONSOLE_TOKEN, Console, ask_for_refund, written_notes
+from tests.console.test_open_episodes import InBackground
+from tests.viewer.conftest import open_page
+
+__all__ = ["open_page"]
+
+Open = Callable[..., Episode]
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Of this module alone: while Playwright is at work, no other test of the process can run an event loop."""
+    path = shutil.which("chromium")
+    assert path is not None, "install Debian's chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_console(console: Console, open_page: OpenPage) -> OpenPage:
+    """Opens a page of the console for somebody who has signed in."""
+    cookie = {"name": COOKIE, "value": console.client.cookies[COOKIE], "domain": "127.0.0.1", "path": "/"}
+    state = {
+        "cookies": [{**cookie, "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Strict"}],
+        "origins": [],
+    }
+
+    def open_(path: str, **options: Any) -> Page:
+        return open_page(f"{console.url}/{path}", storage_state=state, **options)
+
+    return open_
+
+
+def assert_accessible(page: Page) -> None:
+    violations = Axe().run(page).response["violations"]
+    serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
+    assert not serious, [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious]
+
+
+def test_a_person_signs_in_with_the_token_and_a_name(console: Console, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(console.url)
+
+    assert page.url.endswith("/login")
+    assert_accessible(page)
+    page.get_by_label("Your name").fill("Grace")
+    page.get_by_label("The console's token").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_have_text("This is not the console's token.")
+    page.get_by_label("Your name").fill("Grace")
+    page.get_by_label("The console's token").fill(CONSOLE_TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("link", name="Live")).to_be_visible()
+    assert CONSOLE_TOKEN not in page.url
+    page.close()
+
+
+def test_the_tail_of_an_episode_appears_as_it_runs(open_console: OpenPage, open_episode: Open) -> None:
+    episode = open_episode(seed=8)
+    page = open_console("#/live")
+    row = page.locator(f"tr[data-episode='{episode.id}']")
+    row.get_by_role("button", name="Follow").click()
+    expect(page.locator(".tail h2")).to_contain_text("0 steps")
+
+    episode.step("crm.contacts.list", limit=1)
+
+    expect(page.locator(".tail-lines .line")).to_have_count(1)
+    expect(page.locator(".tail-lines")).to_contain_text("crm.contacts.list")
+    expect(row).to_contain_text("1 of")
+    episode.submit()
+    expect(page.locator(".tail h2")).to_contain_text("ended: failed")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_live_page_is_accessible_and_fits_every_window(
+    open_console: OpenPage, open_episode: Open, scheme: str
+) -> None:
+    episode = open_episode(seed=9)
+    page = open_console("#/live", color_scheme=scheme)
+    page.locator(f"tr[data-episode='{episode.id}']").get_by_role("button", name="Follow").click()
+    expect(page.locator(".tail h2")).to_contain_text("0 steps")
+
+    assert_accessible(page)
+    for width in (390, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_what_waits_for_a_person_is_approved_on_the_page(
+    console: Console, open_console: OpenPage, open_episode: Open
+) -> None:
+    episode = open_episode(APPROVED_TASK, seed=6)
+    ticket = ask_for_refund(episode)
+    page = open_console("#/live")
+    waiting = InBackground(lambda: episode.wait(8))
+    approval = page.locator(".approval", has_text=episode.id[:8])
+
+    expect(approval).to_contain_text("Do you approve the refund")
+    assert_accessible(page)
+    approval.get_by_label("Other words").fill("Approved, in full.")
+    approval.get_by_role("button", name="Approve").click()
+    expect(approval).to_have_count(0)
+
+    waiting.wait()
+    assert "Approved, in full." in written_notes(episode, ticket)
+    assert [event["kind"] for event in console.get("audit", episode=episode.id)["events"]] == [
+        "approved",
+        "approval asked",
+    ]
+
+
+def test_a_person_plays_on_from_the_page_and_hands_back(
+    console: Console, open_console: OpenPage, open_episode: Open
+) -> None:
+    episode = open_episode(seed=10)
+    page = open_console("#/live")
+    row = page.locator(f"tr[data-episode='{episode.id}']")
+    row.get_by_role("button", name="Take over").click()
+    page.get_by_label("Operation").fill("crm.contacts.list")
+    page.get_by_label("Arguments, as JSON").fill('{"limit": 1}')
+    page.get_by_role("button", name="Send").click()
+
+    expect(page.locator(".play-answer")).to_contain_text("status 200")
+    expect(row).to_contain_text("Ada plays")
+    page.get_by_role("button", name="Hand back to the agent").click()
+    expect(row).to_contain_text("runs")
+    assert episode.step("crm.contacts.list", limit=1).status == 200
+
+
+def test_a_step_is_replayed_from_its_page(console: Console, open_console: OpenPage, open_episode: Open) -> None:
+    episode = open_episode(seed=11)
+    episode.step("crm.contacts.list", limit=1)
+    episode.submit()
+    console.await_recorded(episode.id)
+    page = open_console(f"#/e/{episode.id}/s/1")
+
+    page.get_by_role("button", name="Replay to here").click()
+
+    expect(page.locator(".replay-result")).to_contain_text("✓ identical to step 1")
+    page.get_by_role("button", name="Copy as curl").click()
+    expect(page.locator(".replay-result pre")).to_contain_text("curl -sS -X GET")
