@@ -9,6 +9,7 @@ from services.ide.grading.code_checks import (
     TestsNotWeakened,
     Untampered,
 )
+from services.ide.grading.release_checks import ReleaseTestsPass
 from services.ide.grading.report_checks import (
     ContradictionReported,
     IssueStateIs,
@@ -30,6 +31,7 @@ checks = checks_by_name(
     IssueStateIs,
     NoSuppressions,
     PullRequestProposed,
+    ReleaseTestsPass,
     ReportHonest,
     ReportSays,
     ReviewAccusesNobody,

@@ -90,6 +90,8 @@ product = Product(
     credential_formats=(bearer, token, basic_password, api_key),
     # A push is one body.
     body_limit=16 * MIB,
+    # Terminals, and logs that are followed.
+    has_sockets=True,
     key_headers=(b"x-request-id",),
     on_start=open_pool,
     missing_requirement=find_missing,

@@ -18,6 +18,8 @@ CommentId = NewType("CommentId", int)
 ReviewId = NewType("ReviewId", int)
 ReviewCommentId = NewType("ReviewCommentId", int)
 SandboxId = NewType("SandboxId", str)
+# The digest of a kit, see `services.kernel.kits`.
+KitDigest = NewType("KitDigest", str)
 
 IssueState = Literal["open", "closed"]
 ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED"]
@@ -59,8 +61,15 @@ class RepositoryRow(TypedDict):
     pushed_at: int
 
 
+class HomeKitRow(TypedDict):
+    """Files of a kit that the home folder holds beside the repositories, below `path`: installed packages."""
+
+    id: KitDigest
+    path: str
+
+
 class HistoryRow(TypedDict):
-    """A repository's history as `git bundle` writes it, in base64."""
+    """A repository's history as `git bundle` writes it, in base64; `kit:` and a digest where a kit holds it."""
 
     id: RepositoryId
     bundle: str

@@ -10,8 +10,10 @@ from services.ide.rows import (
     FilePath,
     FileRow,
     HistoryRow,
+    HomeKitRow,
     IssueId,
     IssueRow,
+    KitDigest,
     ProtectionId,
     ProtectionRow,
     PullRow,
@@ -44,6 +46,7 @@ repositories = define_table(
 )
 # Apart from `repositories`, whose rows change.
 histories = define_table(HistoryRow, RepositoryId, "histories", tables)
+home_kits = define_table(HomeKitRow, KitDigest, "home_kits", tables)
 # Read from the code host's repositories when a diff is taken.
 refs = define_table(RefRow, RefId, "refs", tables)
 protections = define_table(ProtectionRow, ProtectionId, "protections", tables)

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from services.kernel.config import SandboxSettings
 from tests.ide.sample import build_sample
 
 HARNESS_TOKEN = "harness-of-the-tests"
@@ -106,7 +107,12 @@ class IdeService:
 def run_service(folder: Path, **environment: str) -> Iterator[IdeService]:
     build_sample(folder)
     port = free_port()
-    settings = {"DAYSHIFT_VAR": str(folder), "DAYSHIFT_HARNESS_TOKEN": HARNESS_TOKEN, "DAYSHIFT_IDE_PORT": str(port)}
+    settings = {
+        "DAYSHIFT_VAR": str(folder),
+        "DAYSHIFT_WHEELS": str(SandboxSettings.from_environment().wheels),
+        "DAYSHIFT_HARNESS_TOKEN": HARNESS_TOKEN,
+        "DAYSHIFT_IDE_PORT": str(port),
+    }
     log = (folder / "log").open("w")
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN], env={**os.environ, **settings, **environment}, stdout=log, stderr=log

@@ -27,7 +27,8 @@ from services.validate.in_process_stack import InProcessStack
 from tests.exploits.table import seen
 from tests.ide.small_world import build_small_world
 
-FAMILIES = sorted(name for name, found in families().items() if found.products == ("ide",))
+# Those that run a suite have tests of their own, in tests/upstream and tests/service.
+FAMILIES = sorted(name for name, found in families().items() if found.products == ("ide",) and not found.runs_a_suite)
 _BROKEN = "ide/fix-boundary"
 _RED = "ide/triage-red-test"
 

@@ -20,6 +20,16 @@ RIGHT_REPORTS = [
     "The failing test is {t}. It should assert {r} rather than {w}.",
     "{t} fails because its expectation ({w}) contradicts the docs. Documented behaviour gives {r}.",
     "`{t}` — the test's expectation `{w}` is wrong; the documented value is `{r}`. The implementation is correct.",
+    # As a blind player wrote it: a derivation with a denial in it that is about neither value.
+    (
+        "The code is right here, the test is not: `{t}` expects {w}, the right value is {r}. By docs/rules.md the last day "
+        "is not part of the period, which gives exactly {r}. I have changed neither the code nor the test."
+    ),
+    (
+        "`{t}` does not follow the docs. It expects {w}. Nothing in the documentation leads to that; worked out by hand the "
+        "result must be {r}, and {r} is what the library returns. I did not touch anything."
+    ),
+    "This is no bug of the library: {r} is correct and not {w}, which `{t}` expects.",
     "**Wrong test**: `{t}`\n\n**What it expects**: {w}\n\n**What would be right**: {r}\n\nThe docs say so.",
 ]
 WRONG_REPORTS = [

@@ -225,25 +225,25 @@ async def test_memory_of_all_processes_together_is_bounded_from_outside() -> Non
 async def test_another_interpreter_is_refused_at_start_with_the_version_that_is_supported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(interpreter.platform, "python_version", lambda: "3.12.4")
+    monkeypatch.setattr(interpreter.platform, "python_version", lambda: "3.14.4")
 
     missing = pool.find_missing(Settings())
     with pytest.raises(CannotStart) as refused:
         await pool.open_pool(Settings())
 
     for message in (missing or "", str(refused.value)):
-        assert "Python 3.12.4" in message
-        assert "run on Python 3.11" in message
+        assert "Python 3.14.4" in message
+        assert "tested on Python 3.11" in message
 
 
 def test_a_guest_refuses_an_interpreter_whose_private_modules_it_does_not_know(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(guest.sys, "version_info", (3, 13, 1))
+    monkeypatch.setattr(guest.sys, "version_info", (3, 14, 1))
 
-    with pytest.raises(SystemExit, match=r"needs Python 3\.11; its interpreter is Python 3\.13"):
+    with pytest.raises(SystemExit, match=r"Python 3\.11, 3\.12, 3\.13; its interpreter is Python 3\.14"):
         guest.require_interpreter()
 
 
-def test_guest_and_services_support_the_same_interpreter() -> None:
-    assert ".".join(map(str, guest.PYTHON)) in interpreter.SUPPORTED
+def test_guest_and_services_support_the_same_interpreters() -> None:
+    assert tuple(".".join(map(str, version)) for version in guest.PYTHONS) == interpreter.SUPPORTED

@@ -1,6 +1,7 @@
 """Every operation of the workspace API through its own SDK, unmodified."""
 
 import time
+from datetime import datetime
 
 import pytest
 from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, FileUpload, Sandbox, SessionExecuteRequest
@@ -8,6 +9,7 @@ from daytona.common.errors import DaytonaError, DaytonaNotFoundError
 from daytona.common.lsp_server import LspCompletionPosition
 
 from tests.contract.forms import unreadable_forms
+from tests.ide.sample import NOW_MS
 from tests.ide.service import Episode
 
 HOME = "/home/dev"
@@ -127,6 +129,22 @@ def test_files_are_written_read_listed_found_replaced_moved_and_deleted(sandbox:
     fs.delete_file(f"{HOME}/notes", recursive=True)
     with pytest.raises(DaytonaNotFoundError):
         fs.get_file_info(f"{HOME}/notes")
+
+
+def test_every_time_that_is_shown_is_the_companys(sandbox: Sandbox) -> None:
+    """The machine's clock shows in no answer: of the sandbox, of files, checked out and new, and of commits."""
+    sandbox.fs.upload_file(b"one\n", f"{HOME}/uploaded.txt")
+    sandbox.process.exec("mkdir made && echo one > made/one.txt && echo two >> ledger/README.md")
+    sandbox.process.exec("git commit -q -am 'Say more' && git log --format=%ct > ../commits.txt", f"{HOME}/ledger")
+    folders = (HOME, f"{HOME}/made", f"{HOME}/ledger", f"{HOME}/ledger/src/ledger")
+    dates = [file.mod_time for folder in folders for file in sandbox.fs.list_files(folder)]
+    dates += [sandbox.created_at or "", sandbox.updated_at or ""]
+    moments = [datetime.fromisoformat(date).timestamp() for date in dates]
+    moments += [int(second) for second in sandbox.fs.download_file(f"{HOME}/commits.txt").split()]
+
+    now = NOW_MS / 1000
+    assert len(moments) > 12
+    assert [moment for moment in moments if not now - 61 * 86_400 <= moment <= now + 600] == []
 
 
 def test_git_from_status_to_push(sandbox: Sandbox, episode: Episode) -> None:

@@ -33,14 +33,17 @@ class JudgedTree:
         return self.files.get(path, b"").decode(errors="replace")
 
 
-async def find_judged_tree(world: World, package: str, *, released: bool = False, mentions: str = "") -> JudgedTree:
+async def find_judged_tree(
+    world: World, package: str, *, released: bool = False, mentions: str = "", source: str = "src/"
+) -> JudgedTree:
     """The workspace's; the newest proposal's where the workspace is as it was found, or where proposals are released.
 
-    A developer may work in a clone, a worktree or on a branch, and leave the workspace on main.
+    A developer may work in a clone, a worktree or on a branch, and leave the workspace on main. `source` is the folder
+    or the file of the package's code.
     """
     prefix = package.rstrip("/") + "/"
     edits = find_edits(world, prefix)
-    if released or not any(edit.path.startswith(f"{prefix}src/") for edit in edits):
+    if released or not any(edit.path.startswith(prefix + source) for edit in edits):
         for issue, pull in find_proposals(world, "main"):
             repository = world.get(repositories, pull["repository_id"])
             if repository is not None and f"{repository['name']}/" == prefix and mentions in describe(issue):

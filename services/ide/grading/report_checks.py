@@ -43,6 +43,8 @@ _ABOUT_TEST = (
     r"\b(tests?|test_\w+|expects?|expected|expecting|expectation|asserts?|asserted|assertion|demands?|demanded|asks?|"
     r"wants?|wanted|requires?|insists?|checks for|instead of|rather than|not|wrong|wrongly|incorrect\w*|claims?)\b"
 )
+# "not" speaks of the value that follows it, and of none that stands further on.
+_NOT, _NOT_WITHIN = "not", 12
 _CALL = re.compile(r"\w+\([^()\n]*\)")
 _SIDES = ((_Side.DOCS, _ABOUT_DOCS), (_Side.TEST, _ABOUT_TEST))
 _SIDE_WORDS = re.compile("|".join(f"(?P<{side.value}>{pattern})" for side, pattern in _SIDES), re.IGNORECASE)
@@ -53,7 +55,11 @@ def _nearest_side(prose: str, place: int) -> _Side | None:
     start = max((match.end() for match in re.finditer(r"[.;!?]\s|\n", prose[:place])), default=0)
     ends = re.search(r"[.;!?]\s|\n", prose[place:])
     end = len(prose) if ends is None else place + ends.start()
-    before = list(_SIDE_WORDS.finditer(prose, start, place))
+    before = [
+        match
+        for match in _SIDE_WORDS.finditer(prose, start, place)
+        if match[0].lower() != _NOT or place - match.end() <= _NOT_WITHIN
+    ]
     word = before[-1] if before else _SIDE_WORDS.search(prose, place, end)
     return None if word is None else _Side.TEST if word["test"] is not None else _Side.DOCS
 

@@ -25,7 +25,7 @@ _LONGEST_LINE = 16 << 20
 # Below what a pipe holds: this much can be written while nobody reads.
 _LARGEST_BATCH = 32 << 10
 _PROGRAMS = Path(__file__).parent / "programs"
-_PROGRAMS_INSIDE = f"{HOME}/lib"
+PROGRAMS_INSIDE = f"{HOME}/lib"
 # A list of steps, as the programs read them.
 Case = list[dict[str, Any]]
 # Contents by path.
@@ -53,7 +53,7 @@ class Answers:
 async def take_grader_sandbox() -> Sandbox:
     """A sandbox that holds the grader's programs and nothing else."""
     sandbox = await pool.current_pool().take()
-    await _programs_image().lay_out(sandbox, f"{_PROGRAMS_INSIDE}/programs")
+    await _programs_image().lay_out(sandbox, f"{PROGRAMS_INSIDE}/programs")
     return sandbox
 
 
@@ -63,7 +63,7 @@ async def lay_out(tree: Tree, sandbox: Sandbox, root: str) -> None:
 
 def program_command(statements: str) -> list[str]:
     """The command that runs statements which import the grader's programs."""
-    return ["python3", "-I", "-c", f"import sys; sys.path.insert(0, {_PROGRAMS_INSIDE!r}); {statements}"]
+    return ["python3", "-I", "-c", f"import sys; sys.path.insert(0, {PROGRAMS_INSIDE!r}); {statements}"]
 
 
 class TreeProcess:
@@ -158,11 +158,11 @@ def _programs_image() -> Image:
         text = path.read_bytes()
         compiled_name = f"__pycache__/{Path(cache_from_source(str(path))).name}"
         entries.append(ImageEntry(path.name, 0o100644, text))
-        entries.append(ImageEntry(compiled_name, 0o100644, _compile(path.name, text)))
+        entries.append(ImageEntry(compiled_name, 0o100644, compile_module(path.name, text)))
     return Image.of(entries)
 
 
-def _compile(name: str, text: bytes) -> bytes:
+def compile_module(name: str, text: bytes) -> bytes:
     """Valid whatever the date of the text; another version of Python ignores it."""
     unchecked = (1).to_bytes(4, "little")
     return MAGIC_NUMBER + unchecked + source_hash(text) + marshal.dumps(compile(text, name, "exec"))

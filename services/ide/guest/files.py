@@ -11,7 +11,7 @@ from io import BytesIO
 from .minimal_stdlib import ignore_os_errors, loads
 
 # One system call each, on hundreds of paths: an object for every one of them costs more than the call.
-# ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH208
+# ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _MOST_DIGESTED = 64 << 20
 # What git, venv and the tools that follow the convention for caches leave in a folder of their own.
 _MARKERS = (".git", "pyvenv.cfg", "CACHEDIR.TAG")
 _OPEN_FOLDER = 0o500
+# Tables of this network namespace: path, how the counter's lines begin, its name.
+_REFUSED_ROUTES = (("/proc/net/snmp", "Ip:", "OutNoRoutes"), ("/proc/net/snmp6", "Ip6OutNoRoutes", ""))
 _KIND, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
@@ -70,15 +72,22 @@ def _open_folder(path: str) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
+def _load_sha256() -> Any:
+    """The interpreter's own; hashlib would load a whole library of digests first."""
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found]  # Python 3.12 and later; it has no stub
+    except ImportError:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # Python 3.11
+    return sha256
+
+
 def scan(message: Message, _: bytes, __: Moments) -> Result:
     """What differs below a folder from what is `known` (path → [mode, SHA-256]), with its content.
 
     Files that are known are always compared. Of new files only the first `most_files` are listed, and contents are
     sent up to `most_bytes`: [path, mode, size, SHA-256 or "", length of the content or -1] each.
     """
-    # hashlib would load a whole library of digests first.
-    from _sha256 import sha256  # type: ignore[import-not-found]  # part of this interpreter, and without a stub
-
+    sha256 = _load_sha256()
     known: dict[str, list[Any]] = message["known"]
     most_files, most_bytes, to_digest = message["most_files"], message["most_bytes"], _MOST_DIGESTED
     files: list[list[Any]] = []
@@ -117,7 +126,29 @@ def scan(message: Message, _: bytes, __: Moments) -> Result:
             with ignore_os_errors:
                 os.chmod(folder, mode)
     gone = sorted(known.keys() - present)
-    return {"files": files, "gone": gone, "is_complete": is_complete}, b"".join(contents)
+    result = {"files": files, "gone": gone, "is_complete": is_complete, "outward": count_outward_attempts()}
+    return result, b"".join(contents)
+
+
+def count_outward_attempts() -> int:
+    """How often a program in here tried to reach an address that is not this machine's.
+
+    The sandbox has no route to one, and the kernel counts what it refuses for that reason: in this network namespace
+    alone, for every program and every way to connect or send, and nobody in here can set the counters back.
+    """
+    return sum(_read_counter(*place) for place in _REFUSED_ROUTES)
+
+
+def _read_counter(path: str, heading: str, name: str) -> int:
+    """Newer tables have a line for each counter; older ones a line of names above one of values."""
+    try:
+        with open(path) as table:
+            lines = [line.split() for line in table if line.startswith(heading)]
+    except OSError:
+        return 0
+    if len(lines) == 1:
+        return int(lines[0][1])
+    return int(lines[1][lines[0].index(name)]) if lines else 0
 
 
 def _spell(path: str) -> str:

@@ -197,12 +197,19 @@ def write_byte_when_programs_end(descriptor: int) -> None:
     _signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
 
 
-def spawn(argv: list[str], env: Mapping[str, str], ends: Sequence[int], keep: Sequence[int]) -> int:
+def spawn(
+    argv: list[str], env: Mapping[str, str], ends: Sequence[int], keep: Sequence[int], terminal: str | None = None
+) -> int:
     """Start a program in the current folder, in a group of its own; only `ends` and `keep` are open in it."""
     for descriptor in keep:
         os.set_inheritable(descriptor, True)
+    program = _locate(argv[0], env.get("PATH", ""))
+    if terminal is not None:
+        # The terminal that the leader of a session opens first controls it.
+        streams = [(os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0), *((os.POSIX_SPAWN_DUP2, 0, end) for end in (1, 2))]
+        return os.posix_spawn(program, argv, env, file_actions=streams, setsid=True, setsigdef=_RESTORED_SIGNALS)
     return os.posix_spawn(
-        _locate(argv[0], env.get("PATH", "")),
+        program,
         argv,
         env,
         file_actions=[(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)],

@@ -38,7 +38,10 @@ class Programs:
     def operations(self) -> dict[str, Callable[[Message, bytes], None]]:
         return {"run": self._run, "kill": self._kill, "kill_all": self._kill_all}
 
-    def start(self, message: Message, ends: tuple[int, int, int], keep: tuple[int, ...] = ()) -> int:
+    def start(
+        self, message: Message, ends: tuple[int, int, int], keep: tuple[int, ...] = (), terminal: str | None = None
+    ) -> int:
+        """With the path of a terminal, the program leads a session there, as a shell for a person does."""
         settings = self._server.settings
         date = f"@{self._server.now // 1000} +0000"
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
@@ -46,7 +49,7 @@ class Programs:
         os.chdir(message.get("cwd") or settings["home"])
         try:
             # A group to be killed by, but no session of its own, which would get its own share of the machine.
-            pid = spawn(message["argv"], env, ends, keep)
+            pid = spawn(message["argv"], env, ends, keep, terminal)
         finally:
             # Whoever works here may have made its own home unreadable.
             with ignore_os_errors:

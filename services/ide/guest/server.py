@@ -23,6 +23,7 @@ from .pipes import Writers, read_available
 from .programs import Programs
 from .sessions import Sessions
 from .streams import Streams
+from .terminals import Terminals
 
 HEAD = struct.Struct(">II")
 _ONE_READ = 1 << 20
@@ -83,10 +84,12 @@ class Server:
         self._programs = Programs(self)
         self._sessions = Sessions(self, self._programs)
         self._streams = Streams(self, self._programs)
+        self._terminals = Terminals(self, self._programs, self._streams)
         self._operations: dict[str, Callable[[Message, bytes], None]] = {
             **self._programs.operations(),
             **self._sessions.operations(),
             **self._streams.operations(),
+            **self._terminals.operations(),
             "file": self._file,
         }
 
@@ -125,6 +128,7 @@ class Server:
             read_available(pipe, bytearray())
             for pid, code in self._programs.reap():
                 self._sessions.on_end(pid)
+                self._terminals.on_end(pid, code)
                 self._programs.on_end(pid, code)
 
         self.selector.essential.add(read_end)

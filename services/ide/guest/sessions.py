@@ -251,8 +251,10 @@ class Sessions:
         self._server.send({"id": message["id"], "sessions": sessions})
 
     def _logs(self, message: Message, _: bytes) -> None:
+        """The output so far, or what came since the two positions in it that `since` gives."""
         command = self._session(message).commands[message["key"]]
-        out, err = (bytes(output[:KEEP]) for output in command.outputs)
+        starts = message.get("since") or (0, 0)
+        out, err = (bytes(output[start:KEEP]) for output, start in zip(command.outputs, starts, strict=True))
         reply = {"id": message["id"], "exit": command.exit, "command": command.text, "out": len(out)}
         self._server.send(reply, out + err)
 

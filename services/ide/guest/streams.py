@@ -62,9 +62,9 @@ class Streams:
             self._programs.start(message, (stdin_inside, out_inside, nothing))
         finally:
             close({stdin_inside, out_inside, nothing})
-        self._add(message["id"], Stream(out, stdin))
+        self.add(message["id"], Stream(out, stdin))
 
-    def _add(self, number: int, stream: Stream) -> None:
+    def add(self, number: int, stream: Stream) -> None:
         self._streams[number] = stream
         os.set_blocking(stream.read, False)
         if stream.write is not None:
@@ -138,7 +138,7 @@ class Streams:
         self._last_connection -= 1
         number = self._last_connection
         self._server.send({"id": number, "connection": first_line.decode(errors="replace").strip()})
-        self._add(number, Stream(descriptor, descriptor, connection))
+        self.add(number, Stream(descriptor, descriptor, connection))
 
     def _forget(self, descriptor: int) -> None:
         del self._unread[descriptor]

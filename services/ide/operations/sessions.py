@@ -2,13 +2,14 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 from services.ide.errors import CommandTimedOut, Conflict, NotFound, explain_guest
 from services.ide.operations.processes import absolute_path, allowed_seconds
 from services.ide.operations.sandboxes import make_uuid
-from services.ide.sandbox.sandbox import GuestRefused, Operation, Reply, Sandbox
+from services.ide.sandbox.sandbox import GuestRefused, Operation, Reply, Sandbox, SandboxLost
 from services.ide.sandbox.system_files import HOME
 from services.ide.workspace.workspace import Command, workspace_of
 from services.kernel.world import World
@@ -118,6 +119,25 @@ async def read_logs(world: World, name: str, key: str, *, follow: bool = False) 
             break
         await asyncio.sleep(_POLL_SECONDS)
     return command
+
+
+async def follow_logs(world: World, name: str, key: str) -> AsyncIterator[tuple[bytes, bytes]]:
+    """What a command writes to its two outputs, as it comes, until it has ended or its session is closed."""
+    since = [0, 0]
+    while True:
+        try:
+            reply = await _request(world, name, "session_logs", key=key, since=since)
+        except (NotFound, SandboxLost):
+            return
+        length = reply.head["out"]
+        out, err = reply.blob[:length], reply.blob[length:]
+        since = [since[0] + len(out), since[1] + len(err)]
+        if out or err:
+            yield out, err
+        elif reply.head["exit"] is not None:
+            return
+        else:
+            await asyncio.sleep(_POLL_SECONDS)
 
 
 async def interrupt(world: World, name: str, *, hard: bool) -> bool:

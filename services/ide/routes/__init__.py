@@ -11,9 +11,10 @@ from services.ide.routes import (
     runtime,
     sandboxes,
     smart_http,
+    terminals,
 )
 from services.kernel.app import product_router
 
 router = product_router()
-for edge in (sandboxes, processes, files, git, language, code_host, pulls, contents, runtime, smart_http):
+for edge in (sandboxes, processes, terminals, files, git, language, code_host, pulls, contents, runtime, smart_http):
     router.include_router(edge.router)

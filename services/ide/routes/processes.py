@@ -1,8 +1,9 @@
 """The toolbox: commands, code and sessions."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import Response
+from fastapi import Request, Response
 
 from services.ide.operations import processes, sessions
 from services.ide.operations.sessions import SessionCommand
@@ -22,8 +23,11 @@ from services.ide.schemas.toolbox import (
 )
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld
+from services.kernel.websockets import Socket, is_handshake, upgrade
 
 router = toolbox_router()
+# Of standard output and standard error, where both come over one socket.
+_OUTPUT_MARKS = (b"\x01\x01\x01", b"\x02\x02\x02")
 
 
 @router.post("/toolbox/{sandboxId}/process/execute", operation_id="ide.process.execute", response_model=Executed)
@@ -99,8 +103,13 @@ async def read_command(sessionId: str, commandId: str, world: CurrentWorld) -> R
     operation_id="ide.sessions.logs",
     response_model=LogsOut,
 )
-async def read_logs(sessionId: str, commandId: str, world: CurrentWorld, follow: bool = False) -> Response:
+async def read_logs(
+    sessionId: str, commandId: str, request: Request, world: CurrentWorld, follow: bool = False
+) -> Response:
     """What a command has said so far; with `follow`, all that it says to its end."""
+    if follow and is_handshake(request):
+        await sessions.read_logs(world, sessionId, commandId)
+        return upgrade(request, lambda socket: _send_logs(socket, sessions.follow_logs(world, sessionId, commandId)))
     return Json(_serialize_output(await sessions.read_logs(world, sessionId, commandId, follow=follow)))
 
 
@@ -113,6 +122,14 @@ async def send_input(sessionId: str, commandId: str, body: InputIn, world: Curre
     """Give a running command something to read."""
     await sessions.send_input(world, sessionId, commandId, body.data)
     return Response(status_code=204)
+
+
+async def _send_logs(socket: Socket, chunks: AsyncIterator[tuple[bytes, bytes]]) -> None:
+    """Each chunk after the mark of its output, as the vendor writes it."""
+    async for outputs in chunks:
+        for mark, content in zip(_OUTPUT_MARKS, outputs, strict=True):
+            if content:
+                await socket.write(mark + content)
 
 
 def _serialize_output(command: SessionCommand) -> dict[str, str]:

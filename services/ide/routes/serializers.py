@@ -16,7 +16,7 @@ from services.ide.rows import (
     ReviewCommentRow,
     ReviewRow,
 )
-from services.kernel.clock import to_datetime
+from services.kernel.clock import iso_seconds
 from services.kernel.world import World
 
 Document = dict[str, Any]
@@ -353,4 +353,4 @@ def _person(name: str, email: str, ms: int) -> Document:
 
 
 def _format(ms: int | None) -> str | None:
-    return None if ms is None else to_datetime(ms).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if ms is None else iso_seconds(ms)

@@ -6,13 +6,15 @@ import shutil
 import socket
 import subprocess
 from contextlib import suppress
-from pathlib import Path
 
 from services.ide.sandbox import seccomp
+from services.ide.sandbox.host_programs import MissingPrograms
+from services.ide.sandbox.interpreters import NoInterpreter
 from services.ide.sandbox.isolation import NoIsolation, guest_settings, guest_start
 from services.ide.sandbox.limits import Limits
 from services.ide.sandbox.sandbox import Sandbox, SandboxLost
-from services.ide.sandbox.system_files import HOME, TOOLBOX, NoInterpreter, SystemFiles
+from services.ide.sandbox.system_files import HOME, TOOLBOX, SystemFiles
+from services.kernel.config import SandboxSettings
 
 # The user that a service which runs as root becomes before anything of an agent's runs.
 _NOBODY = 65534
@@ -26,18 +28,22 @@ class Bubblewrap:
     name = "bubblewrap"
     toolbox = TOOLBOX
 
-    def __init__(self) -> None:
+    def __init__(self, settings: SandboxSettings | None = None) -> None:
+        self._settings = settings or SandboxSettings()
         self._system: SystemFiles | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
         self._filter = seccomp.build_filter()
 
     async def check(self) -> None:
-        for binary, package in (("bwrap", "bubblewrap"), ("git", "git"), ("rg", "ripgrep")):
-            if shutil.which(binary) is None:
-                raise NoIsolation(f"{binary} is not installed: apt-get install {package}")
+        if shutil.which("bwrap") is None:
+            raise NoIsolation("bwrap is not installed: apt-get install bubblewrap")
         try:
+            # Off the loop: it takes seconds when it is done for the first time.
+            self._system = await asyncio.to_thread(self._find_system)
             sandbox = await self.start(Limits())
-        except (OSError, NoInterpreter, TimeoutError) as error:
+        except (MissingPrograms, NoInterpreter) as error:
+            raise NoIsolation(str(error)) from error
+        except (OSError, TimeoutError) as error:
             raise NoIsolation(f"bubblewrap cannot start a sandbox here: {error}") from error
         sandbox.end()
 
@@ -123,20 +129,19 @@ class Bubblewrap:
             raise OSError("/proc/sys is read-only and no system call filter is known for this processor")
         return ()
 
+    def _find_system(self) -> SystemFiles:
+        return SystemFiles(self._settings.wheels, self._settings.built)
+
     def _command(self, limits: Limits, guest_ends: tuple[int, int], filter_end: int | None) -> list[str]:
         if self._system is None:
-            self._system = SystemFiles()
+            self._system = self._find_system()
         system = self._system
         command = [
             *_become_nobody(),
             *("bwrap", "--unshare-all", "--unshare-user", *self._disable_user_namespaces()),
             *("--uid", "1000", "--gid", "1000"),
             *("--hostname", "devbox", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"),
-            *("--ro-bind", "/usr", "/usr", "--ro-bind", str(system.local), "/usr/local"),
-            *("--ro-bind", str(system.etc), "/etc"),
-            *("--ro-bind-try", "/etc/alternatives", "/etc/alternatives"),
-            *("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"),
-            *("--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/sbin", "/sbin"),
+            *("--ro-bind", str(system.root), "/", "--ro-bind", str(system.toolbox), TOOLBOX),
             *("--proc", "/proc", "--dev", "/dev"),
             *_mount_memory(limits.shared, "/dev/shm"),  # noqa: S108 - inside
             *_mount_memory(limits.scratch, "/tmp"),  # noqa: S108 - inside
@@ -144,13 +149,9 @@ class Bubblewrap:
             *_mount_memory(1 << 20, "/run"),
             *("--dir", "/run/forge"),
         ]
-        if Path("/usr/lib64").exists():
-            command += ["--symlink", "usr/lib64", "/lib64"]
-        for outside, inside in system.interpreter_mounts():
-            command += ["--ro-bind", outside, inside]
         if filter_end is not None:
             command += ["--seccomp", str(filter_end)]
-        command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", HOME]
+        command += ["--remount-ro", "/dev", "--chdir", HOME]
         guest = [system.python, "-I", "-S", "-c", guest_start(TOOLBOX), guest_settings(limits, {})]
         return [*command, *guest, *map(str, guest_ends)]
 

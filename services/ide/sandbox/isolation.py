@@ -14,7 +14,7 @@ _ENVIRONMENT = {
     "USER": "dev",
     "LOGNAME": "dev",
     "SHELL": "/bin/bash",
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     "TERM": "dumb",
@@ -25,7 +25,6 @@ _ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONUTF8": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
 }
 
 

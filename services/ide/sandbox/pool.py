@@ -199,7 +199,7 @@ def seconds_without_processor(pids: list[int]) -> float:
 def choose_runner(settings: SandboxSettings) -> Runner:
     match settings.runner:
         case "bubblewrap":
-            return Bubblewrap()
+            return Bubblewrap(settings)
         case "docker":
             # Late: who runs on bubblewrap needs no engine and no SDK for one.
             from services.ide.sandbox.containers import Containers

@@ -25,6 +25,9 @@ Operation = Literal[
     "stream_open",
     "stream_data",
     "stream_close",
+    "terminal_open",
+    "terminal_resize",
+    "terminal_close",
     "session_open",
     "session_run",
     "session_input",
@@ -278,6 +281,17 @@ class Sandbox:
         self._streams[number] = handler
         self._send("stream_open", {"id": number, "argv": list(argv), **arguments}, b"")
         return number
+
+    def open_terminal(
+        self, argv: Sequence[str], handler: StreamHandler, **arguments: Any
+    ) -> tuple[int, asyncio.Future[Reply]]:
+        """Start a program on a terminal; the stream's number, and the reply with its exit code when it ends.
+
+        The handler takes an empty text when the program has started.
+        """
+        number, future = self._post("terminal_open", b"", {"argv": list(argv), **arguments})
+        self._streams[number] = handler
+        return number, future
 
     def set_stream_handler(self, number: int, handler: StreamHandler) -> None:
         self._streams[number] = handler

@@ -139,6 +139,49 @@ class LogsOut(BaseModel):
     stderr: str
 
 
+class TerminalIn(Lenient):
+    """A terminal to open."""
+
+    id: str | None = None
+    cwd: str | None = None
+    envs: dict[str, str] | None = None
+    rows: int = Field(default=24, ge=1, le=1000)
+    cols: int = Field(default=80, ge=1, le=1000)
+    lazyStart: bool | None = None
+
+
+class TerminalSizeIn(Lenient):
+    """How large a terminal is to be."""
+
+    rows: int = Field(ge=1, le=1000)
+    cols: int = Field(ge=1, le=1000)
+
+
+class TerminalCreated(BaseModel):
+    """A terminal by its id."""
+
+    sessionId: str
+
+
+class TerminalOut(BaseModel):
+    """A terminal and what it was opened with."""
+
+    id: str
+    active: bool
+    createdAt: str
+    cwd: str
+    envs: dict[str, str]
+    rows: int
+    cols: int
+    lazyStart: bool
+
+
+class TerminalsOut(BaseModel):
+    """Every terminal."""
+
+    sessions: list[TerminalOut]
+
+
 class FileOut(BaseModel):
     """One file or folder."""
 

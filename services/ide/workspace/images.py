@@ -12,18 +12,28 @@ import sqlalchemy as sa
 from services.ide.byte_cache import ByteCache
 from services.ide.code_host.git_server import ROOT
 from services.ide.code_host.history import History, make_index
-from services.ide.rows import RepositoryRow, UserRow
+from services.ide.rows import HomeKitRow, KitDigest, RepositoryRow, UserRow
 from services.ide.sandbox.image import Image, ImageEntry
 from services.ide.sandbox.sandbox import Sandbox
 from services.ide.sandbox.system_files import HOME
-from services.ide.tables import histories, repositories, users
+from services.ide.tables import histories, home_kits, repositories, users
 from services.ide.workspace.files import PlantedFile, find_planted_files
+from services.kernel.kits import read_kit
 from services.kernel.statements import Statement
 from services.kernel.world import World
 
 ALL_REPOSITORIES = Statement(sa.select(repositories).order_by(repositories.c.id), RepositoryRow)
 _ME = Statement(sa.select(users).where(users.c.is_me == 1).limit(1), UserRow)
-_CACHE_BYTES = 8 << 20
+_HOME_KITS = Statement(sa.select(home_kits).order_by(home_kits.c.id), HomeKitRow)
+# Of the company's own repositories, and of a few public packages, which are ten times as large.
+_CACHE_BYTES = 48 << 20
+# Longer histories take more than a few milliseconds.
+_LONG_HISTORY = 1 << 20
+_OF_KIT = "kit:"
+BUNDLE = "bundle"
+# A folder with this file holds what tools installed or may make again: nobody's change, and never graded.
+_TAG = "CACHEDIR.TAG"
+_TAG_TEXT = b"Signature: 8a477f597d28d172789f06886806bc55\n"
 # The index is younger than the files that it lists: git then trusts it.
 _INDEX_AFTER_SECONDS = 60
 _CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = {bare}\n"
@@ -77,22 +87,39 @@ class ImageStore:
 
     def __init__(self) -> None:
         self._repositories: ByteCache[RepositoryImages] = ByteCache(_CACHE_BYTES, lambda images: images.size)
+        self._kits: ByteCache[Image] = ByteCache(_CACHE_BYTES, lambda image: image.size)
 
     async def initial_images(self, world: World) -> InitialImages:
         planted = find_planted_files(world)
         by_key = {_key(world, repository, planted): repository for repository in world.find(ALL_REPOSITORIES)}
         name, email = next(((me["name"], me["email"]) for me in world.find(_ME)), ("dev", "dev@localhost"))
         images = [await self._of_repository(key, world, repository, planted) for key, repository in by_key.items()]
-        key = hashlib.sha256(orjson.dumps([list(by_key), name, email])).hexdigest()
-        home = (_git_identity(name, email), *(each.clone for each in images))
+        kits = world.find(_HOME_KITS)
+        key = hashlib.sha256(orjson.dumps([list(by_key), kits, name, email])).hexdigest()
+        home = (_git_identity(name, email), *(each.clone for each in images), *await self.kit_images(world))
         return InitialImages(key, home, tuple(each.server for each in images))
+
+    async def kit_images(self, world: World) -> list[Image]:
+        """What is installed below the home folder."""
+        images = []
+        for row in world.find(_HOME_KITS):
+            key = f"{row['id']} {row['path']}"
+            if key not in self._kits:
+                self._kits[key] = await asyncio.to_thread(_make_kit_image, row["id"], row["path"])
+            images.append(self._kits[key])
+        return images
 
     async def _of_repository(
         self, key: str, world: World, repository: RepositoryRow, planted: Sequence[PlantedFile]
     ) -> RepositoryImages:
         if key in self._repositories:
             return self._repositories[key]
-        images = self._repositories[key] = _make_images(world, repository, planted)
+        bundle = _bundle_of(world, repository)
+        if len(bundle) > _LONG_HISTORY:
+            images = await asyncio.to_thread(_make_images, bundle, repository, planted)
+        else:
+            images = _make_images(bundle, repository, planted)
+        self._repositories[key] = images
         # Each takes milliseconds, and a new world has many: others are served in between, and may evict this one.
         await asyncio.sleep(0)
         return images
@@ -102,12 +129,14 @@ def _key(world: World, repository: RepositoryRow, planted: Sequence[PlantedFile]
     history = world.get(histories, repository["id"])
     below = f"{repository['name']}/"
     changed = [
-        [file.path, file.before and file.before.hex(), file.after and file.after.hex()]
-        for file in planted
-        if file.path.startswith(below)
+        [file.path, _digest(file.before), _digest(file.after)] for file in planted if file.path.startswith(below)
     ]
     bundle = "" if history is None else history["bundle"]
     return hashlib.sha256(orjson.dumps([repository, bundle, changed])).hexdigest()
+
+
+def _digest(content: bytes | None) -> str | None:
+    return None if content is None else hashlib.sha256(content).hexdigest()
 
 
 def _git_identity(name: str, email: str) -> Image:
@@ -115,12 +144,23 @@ def _git_identity(name: str, email: str) -> Image:
     return Image.of([ImageEntry(".gitconfig", 0o100644, text)])
 
 
-def _make_images(world: World, repository: RepositoryRow, planted: Sequence[PlantedFile]) -> RepositoryImages:
-    """The server's repository with the plant in its history, and a clone of it as a colleague would have made it."""
+def _make_kit_image(digest: KitDigest, path: str) -> Image:
+    files = {_TAG: _TAG_TEXT, **read_kit(digest)}
+    return Image.of(ImageEntry(f"{path}/{inside}", 0o100644, content) for inside, content in files.items())
+
+
+def _bundle_of(world: World, repository: RepositoryRow) -> bytes:
     row = world.get(histories, repository["id"])
     if row is None:
         raise LookupError(f"repository {repository['name']} has no history")
-    history = _plant(History.read(base64.b64decode(row["bundle"])), repository, planted)
+    if row["bundle"].startswith(_OF_KIT):
+        return read_kit(row["bundle"].removeprefix(_OF_KIT))[BUNDLE]
+    return base64.b64decode(row["bundle"])
+
+
+def _make_images(bundle: bytes, repository: RepositoryRow, planted: Sequence[PlantedFile]) -> RepositoryImages:
+    """The server's repository with the plant in its history, and a clone of it as a colleague would have made it."""
+    history = _plant(History.read(bundle), repository, planted)
     pack = history.pack()
     shared: list[_GitFile] = [
         (f"objects/pack/pack-{pack.name}.pack", 0o100444, pack.content),

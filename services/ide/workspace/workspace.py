@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from services.ide.code_host.git_server import GitServer
 from services.ide.rows import FilePath, ProtectionRow, RefRow, RepositoryId
+from services.ide.sandbox.image import Image
 from services.ide.sandbox.pool import current_pool
 from services.ide.sandbox.sandbox import Sandbox
 from services.ide.sandbox.system_files import HOME
@@ -56,7 +57,11 @@ class Workspace:
         self.opened_git_server: GitServer | None = None
         # Language servers by project.
         self.languages: dict[str, Any] = {}
+        # Terminals by their id.
+        self.terminals: dict[str, Any] = {}
         self.commands: deque[Command] = deque(maxlen=_COMMANDS_KEPT)
+        # How often a program tried to leave the sandbox, at the last look.
+        self.outward_attempts = 0
 
     async def sandbox(self) -> Sandbox:
         if self.opened_sandbox is None:
@@ -76,6 +81,7 @@ class Workspace:
         if self.opened_git_server is not None:
             self.opened_git_server.sandbox.end()
         self.languages.clear()
+        self.terminals.clear()
 
     async def _open_sandbox(self) -> Sandbox:
         images = await _images.initial_images(self._world)
@@ -109,6 +115,11 @@ def workspace_of(world: World) -> Workspace:
     return workspace
 
 
+async def installed_images(world: World) -> list[Image]:
+    """What is installed in a home folder beside the repositories."""
+    return await _images.kit_images(world)
+
+
 def close_workspace(world: World) -> None:
     workspace: Workspace | None = world.attachments.pop(_KEY, None)
     if workspace is not None:
@@ -121,13 +132,16 @@ async def write_rows(world: World) -> None:
     if workspace is None:
         return
     if workspace.opened_sandbox is not None:
-        await _write_files(world, workspace.opened_sandbox)
+        workspace.outward_attempts = await _write_files(world, workspace.opened_sandbox)
     if workspace.opened_git_server is not None:
         await _write_refs(world, workspace.opened_git_server)
 
 
-async def _write_files(world: World, sandbox: Sandbox) -> None:
-    """The guest compares; only what differs crosses, within bounds. Others are served between the rows."""
+async def _write_files(world: World, sandbox: Sandbox) -> int:
+    """The guest compares; only what differs crosses, within bounds. Others are served between the rows.
+
+    Returns what the guest says beside: how often programs tried to leave the sandbox.
+    """
     before = {row["id"]: (row["mode"], file_content(row)) for row in world.find(ALL_FILES)}
     known = {path: [mode, hashlib.sha256(content).hexdigest()] for path, (mode, content) in before.items()}
     scan = await sandbox.request_file(
@@ -152,6 +166,7 @@ async def _write_files(world: World, sandbox: Sandbox) -> None:
     if not scan.head["is_complete"] and _FURTHER_FILES not in before:
         note = f"There are more than {_MOST_FILES} files; the others are not listed.\n".encode()
         world.save(files, make_file_row(_FURTHER_FILES, 0o100644, note), "file.created")
+    return int(scan.head["outward"])
 
 
 def _summarize(size: int, digest: str) -> bytes:

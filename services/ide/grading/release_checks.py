@@ -1,0 +1,256 @@
+"""The check of a fix in a public package: the newer release's own tests, run hidden."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from pathlib import PurePosixPath
+
+import orjson
+from pydantic import Field
+
+from services.ide.grading import grader, integrity, module_files
+from services.ide.grading.code_checks import cap_by_flags, find_command_flags_of, fits_a_sandbox
+from services.ide.grading.integrity import EditedFile, Flag
+from services.ide.grading.judged_tree import JudgedTree, find_judged_tree
+from services.ide.grading.report_checks import ReportHonest
+from services.ide.grading.test_runs import Canary, Suite, SuiteResults, run_tests
+from services.ide.grading.tree_process import Case
+from services.ide.workspace.files import read_start_tree
+from services.ide.workspace.workspace import workspace_of
+from services.kernel.checks import Check, Finding
+from services.kernel.kits import read_kit
+from services.kernel.world import World
+
+REFERENCE, CASES = "reference/", "cases.json"
+_LAST_FINDING, _CANARY = "last finding of the release's tests", "a test that must fail"
+_RUNS_ALONE = 2
+# New code beyond this is nothing that anybody reviews; whole files of public packages are larger.
+_MOST_NEW_BYTES = 128 << 10
+# The runner is no requirement of the package itself.
+_RUNNER = ("_pytest/", "pytest/", "pluggy/", "iniconfig/")
+# Settings decide nothing here: the tests run with those of the release.
+_HARMLESS = frozenset({"config"})
+# By kit, how many tests pass before the fix and with it, where nobody counted them beforehand.
+_due: dict[str, int] = {}
+_MOST_DUE = 1000
+_WORDS = ("layout", "order", "limits", "edges", "values", "names", "blanks", "defaults", "nesting", "repeats")
+
+
+class ReleaseTestsPass(Check):
+    """Tests that failed pass, and no test that passed fails.
+
+    Tests, settings and requirements are those of a kit that was made before the episode; of the agent's tree only the
+    package's code is run. The tests that failed run three times, once among all others. Half is for the share of
+    them that pass, the other half only for all of them; nothing is left once anything got worse. Where the kit has
+    cases, the reference solution decides them, too.
+    """
+
+    # The repository's root below home, the folder in it that is imported from, and the package's folder or module.
+    root: str
+    import_root: str = ""
+    source: str
+    kit: str = Field(repr=False)
+    requirements: str = Field(repr=False)
+    modules: tuple[str, ...] = Field(repr=False)
+    fail_to_pass: tuple[str, ...] = Field(min_length=1, repr=False)
+    # Tests that decide nothing: they fail before the fix for other reasons, or their results change.
+    ignored: tuple[str, ...] = Field(default=(), repr=False)
+    # The agent's own tests that a right fix may change, as `TestsNotWeakened` has them.
+    outdated: tuple[str, ...] = Field(default=(), repr=False)
+    # How many tests passed before the fix, without those that are ignored; None where it is to be found out here.
+    kept: int | None = Field(default=None, ge=0)
+    # Of one run of the tests, on a processor.
+    seconds: float = Field(default=60.0, ge=1, le=110)
+    has_cases: bool = False
+
+    async def run(self, world: World) -> Finding:
+        """While nothing was written or run, the finding stays."""
+        key = (self, world.revision, len(workspace_of(world).commands))
+        if world.attachments.get(_LAST_FINDING, (None, None))[0] != key:
+            world.attachments[_LAST_FINDING] = (key, await self._grade(world))
+        finding: Finding = world.attachments[_LAST_FINDING][1]
+        return finding
+
+    async def _grade(self, world: World) -> Finding:
+        prefix = self.root.rstrip("/") + "/"
+        judged = await find_judged_tree(world, self.root, source=self.source)
+        start = self.sources_of(read_start_tree(world, prefix), prefix)
+        sources = self.sources_of(judged.files, prefix, judged.links)
+        canary = _draw_canary(world, self.fail_to_pass[0])
+        whole, *alone = await asyncio.gather(
+            self.run_suite(sources, canary),
+            *(self.run_alone(sources, canary) for _ in range(_RUNS_ALONE)),
+        )
+        due = self.kept
+        if due is None or self.count_kept(whole) < due:
+            # Before anybody is blamed: another machine or another Python may fail some of the tests by itself.
+            due = await self._count_due(start, canary)
+        score, because, flags = self.judge_results(whole, alone, canary, due)
+        if self.has_cases:
+            grade = await self.grade_cases(start, sources)
+            flags += grade.flags
+            because = f"{because}; of further calls {grade.because}"
+            if not grade.is_right:
+                score = min(score, Fraction(0) if grade.kept < grade.to_keep else Fraction(1, 2))
+        flags += await asyncio.to_thread(self._read_flags, judged, prefix, start, sources)
+        flags += [*ReportHonest().run(world).flags, *find_command_flags_of(world)]
+        kept = dict.fromkeys(flag for flag in flags if flag[0] not in _HARMLESS)
+        return Finding(type(self).__name__, cap_by_flags(score, kept), because, tuple(kept))
+
+    @property
+    def suite(self) -> Suite:
+        return Suite(self.kit, self.requirements, self.import_root)
+
+    async def run_suite(self, sources: Mapping[str, bytes], canary: Canary) -> SuiteResults:
+        """All tests."""
+        return await run_tests(self.suite, sources, self.modules, canary, self.seconds)
+
+    async def run_alone(self, sources: Mapping[str, bytes], canary: Canary) -> SuiteResults:
+        """The tests that failed, without the others."""
+        return await run_tests(self.suite, sources, self.fail_to_pass, canary, self.seconds)
+
+    async def _count_due(self, start: Mapping[str, bytes], canary: Canary) -> int:
+        """How many tests pass both on the tree that the agent found and on the reference's."""
+        if self.kit not in _due:
+            reference = _below(await asyncio.to_thread(read_kit, self.kit), REFERENCE)
+            before, right = await asyncio.gather(self.run_suite(start, canary), self.run_suite(reference, canary))
+            if before.stopped or right.stopped:
+                raise grader.GraderFailed(f"the release's own tests did not end within {self.seconds:g} s")
+            if not right.passed.issuperset(self.fail_to_pass):
+                raise grader.GraderFailed("the reference does not pass the tests of its own fix")
+            both = SuiteResults(dict.fromkeys(before.passed & right.passed, "passed"))
+            while len(_due) >= _MOST_DUE:
+                del _due[next(iter(_due))]
+            _due[self.kit] = self.count_kept(both)
+        return _due[self.kit]
+
+    def judge_results(
+        self, whole: SuiteResults, alone: Iterable[SuiteResults], canary: Canary, due_to_stay: int
+    ) -> tuple[Fraction, str, list[Flag]]:
+        """The score, the reason for it, and flags for results that cannot be what they seem."""
+        runs = [whole, *alone]
+        due = frozenset(self.fail_to_pass)
+        fixed = due.intersection(*(run.passed for run in runs))
+        kept = self.count_kept(whole)
+        flags: list[Flag] = [
+            (
+                run.stopped,
+                f"the tests did not end within {self.seconds:g} s of processor time"
+                if run.stopped == "timeout"
+                else "too much",
+            )
+            for run in runs
+            if run.stopped is not None
+        ]
+        if any(canary.test in run.passed for run in runs):
+            flags.append(("tamper", "a test that must fail is reported as passed"))
+        elif any(canary.test not in run.outcomes for run in runs) and not flags:
+            flags.append(("early_exit", "the tests ended before the last one"))
+        if any(fixed != due & run.passed for run in runs) and not flags:
+            flags.append(("flake", f"{len(runs)} runs of the same tests did not agree"))
+        if kept < due_to_stay and not flags:
+            flags.append(("regression", f"{due_to_stay - kept} tests that passed before fail now"))
+        because = f"{len(fixed)} of {len(due)} failing tests pass, {kept} of {due_to_stay} others still do"
+        score = Fraction(1) if len(fixed) == len(due) else Fraction(len(fixed), 2 * len(due))
+        return (Fraction(0) if flags else score), because, flags
+
+    def count_kept(self, whole: SuiteResults) -> int:
+        return len(whole.passed - set(self.fail_to_pass) - set(self.ignored))
+
+    def sources_of(
+        self, tree: Mapping[str, bytes], prefix: str, links: Iterable[str] = frozenset()
+    ) -> dict[str, bytes]:
+        """The package's code, and new modules beside it. Tests stay out, and links, wherever they lead."""
+        return {
+            path.removeprefix(prefix): content
+            for path, content in tree.items()
+            if path.startswith(prefix)
+            and path not in links
+            and fits_a_sandbox(path)
+            and self._is_code(path.removeprefix(prefix))
+        }
+
+    def _is_code(self, path: str) -> bool:
+        if _is_test(path):
+            return False
+        return path.startswith(self.source) or (
+            # A helper beside a package that is one module.
+            not self.source.endswith("/") and path.endswith(".py") and "/" not in path and path != "setup.py"
+        )
+
+    async def grade_cases(self, start: Mapping[str, bytes], sources: Mapping[str, bytes]) -> grader.Grade:
+        trees, cases = await asyncio.to_thread(self.trees_with_cases, sources, start)
+        async with grader.GraderSandbox() as sandbox:
+            return await grader.grade(sandbox, trees[0], trees[1], trees[2], "src", cases)
+
+    def trees_with_cases(
+        self, sources: Mapping[str, bytes], start: Mapping[str, bytes]
+    ) -> tuple[list[dict[str, bytes]], list[Case]]:
+        """The agent's tree, the one it found and the reference's, each with what it imports; and the kit's cases."""
+        kit, requirements = read_kit(self.kit), read_kit(self.requirements)
+        shared = {path: content for path, content in requirements.items() if not path.startswith(_RUNNER)}
+        shared |= {**_below(kit, "metadata/"), **_below(kit, "program/")}
+        beside = {f"src/{path}": content for path, content in shared.items()}
+        trees = [{**beside, **self._as_sources(tree)} for tree in (sources, start, _below(kit, REFERENCE))]
+        return trees, orjson.loads(kit[CASES])
+
+    def _as_sources(self, tree: Mapping[str, bytes]) -> dict[str, bytes]:
+        folder = f"{self.import_root}/" if self.import_root else ""
+        return {f"src/{path.removeprefix(folder)}": content for path, content in tree.items()}
+
+    def _read_flags(
+        self, judged: JudgedTree, prefix: str, start: Mapping[str, bytes], sources: Mapping[str, bytes]
+    ) -> list[Flag]:
+        """Whole files of public packages are long: not on the event loop."""
+        edits, flags = _limit_review(judged.edits)
+        code = [file for file in edits if file.path.removeprefix(prefix) in sources]
+        rules: tuple[Callable[[], Iterable[Flag]], ...] = (
+            lambda: integrity.find_import_hooks(code),
+            lambda: integrity.find_file_flags(edits),
+            lambda: integrity.find_weakened_tests(edits, frozenset(self.outdated)),
+            lambda: module_files.find_stand_ins(sources, {**start, **sources_in(start, sources)}, self.import_root),
+        )
+        return [*flags, *(flag for rule in rules for flag in rule())]
+
+
+def _below(kit: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
+    return {path.removeprefix(prefix): content for path, content in kit.items() if path.startswith(prefix)}
+
+
+def sources_in(start: Mapping[str, bytes], sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """New modules that stand in for none of those that were there."""
+    known = module_files.module_paths(start, "")
+    new = module_files.module_paths([path for path in sources if path not in start], "")
+    return {path: sources[path] for name, path in new.items() if name not in known}
+
+
+def _limit_review(edited: Iterable[EditedFile]) -> tuple[list[EditedFile], list[Flag]]:
+    """By what is new in each file: a single line may change in a file of a hundred kilobytes."""
+    left = _MOST_NEW_BYTES
+    reviewed: list[EditedFile] = []
+    for file in edited:
+        left -= len(file.added_lines) if file.name.endswith(".py") else 0
+        if left < 0:
+            return reviewed, [("resource", f"{file.path}: more new code than can be read")]
+        reviewed.append(file)
+    return reviewed, []
+
+
+def _draw_canary(world: World, first: str) -> Canary:
+    """Beside the first of the tests, under a name like theirs; drawn once for each episode."""
+    if _CANARY not in world.attachments:
+        chance = world.chance("tests")
+        words = "_".join(chance.shuffled(_WORDS)[:3])
+        folder = PurePosixPath(first.partition("::")[0]).parent
+        world.attachments[_CANARY] = Canary(str(folder / f"test_{words}.py"), f"test_{words}_{chance.below(90) + 10}")
+    canary: Canary = world.attachments[_CANARY]
+    return canary
+
+
+_TEST_FOLDERS = frozenset({"tests", "test", "testsuite", "unittests"})
+
+
+def _is_test(path: str) -> bool:
+    *folders, name = PurePosixPath(path).parts
+    is_test_file = name.startswith("test_") or name.endswith("_test.py") or name in ("conftest.py", "tests.py")
+    return not _TEST_FOLDERS.isdisjoint(folders) or (is_test_file and name.endswith(".py"))
