@@ -51,7 +51,7 @@ def main() -> None:
         access = episode.products["ide"]
 
         code = Github(base_url=f"{access.base_url}/api/v3", auth=Auth.Token(access.credential))
-        issue = newest_issue(code)
+        issue = find_issue(code, episode.brief)
         print(f"{issue.repository.full_name}#{issue.number}: {issue.title}\n{issue.body}")
         files = count_cloned_files(access, code.get_user().login, issue.repository.full_name)
         print(f"git clone: {files} files")
@@ -86,9 +86,11 @@ def with_one_comparison_moved(source: str) -> Iterator[str]:
         yield source[: found.start()] + neighbour + source[found.end() :]
 
 
-def newest_issue(code: Github) -> Issue:
-    issues = [issue for repository in code.get_user().get_repos() for issue in repository.get_issues(state="open")]
-    return max(issues, key=lambda issue: issue.created_at)
+def find_issue(code: Github, brief: str) -> Issue:
+    """The one that the brief names by number and repository."""
+    number = int(re.search(r"#(\d+)", brief)[1])
+    names = {repository.name: repository for repository in code.get_user().get_repos()}
+    return next(names[word] for word in re.findall(r"[\w-]+", brief) if word in names).get_issue(number)
 
 
 def count_cloned_files(access: ProductAccess, login: str, repository: str) -> int:

@@ -2,7 +2,7 @@
 
     python examples/train_menu.py --seed 0 --minutes 2.5 --plot runs/learning.png
 
-The value of a candidate call is linear in its features (see dayshift.call_features) and in products of two of them.
+The value of a candidate call is linear in its plain features (dayshift.call_features) and in products of two of them.
 It is fitted by least squares to the returns of past attempts, and the policy is a softmax over it with a falling
 temperature.
 Training uses the train split; the curve shows held-out seeds of the validation split.
@@ -20,6 +20,7 @@ from typing import Any
 import dayshift
 import gymnasium
 import numpy as np
+from dayshift.call_features import PLAIN_FEATURES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 TASK = "crm/correct-contact"
@@ -74,8 +75,8 @@ class Policy:
 
 
 def cross_features(observation: dict[str, Any]) -> Array:
-    """Returns the products of every two features of each candidate call."""
-    features = observation["features"][observation["offered"].astype(bool)].astype(np.float64)
+    """Returns the products of every two plain features of each candidate call."""
+    features = observation["features"][observation["offered"].astype(bool), : len(PLAIN_FEATURES)].astype(np.float64)
     left, right = np.triu_indices(features.shape[1])
     return np.asarray(features[:, left] * features[:, right])
 

@@ -8,7 +8,8 @@ Importing this package registers its environments with Gymnasium.
 """
 
 from dayshift.calls import Call, call
-from dayshift.env import DayshiftEnv, Info, Observation
+from dayshift.curriculum import Curriculum
+from dayshift.env import DayshiftEnv
 from dayshift.episode import AsyncEpisode, Episode
 from dayshift.errors import (
     AtCapacity,
@@ -29,7 +30,12 @@ from dayshift.errors import (
     UsageError,
     WireMismatch,
 )
+from dayshift.experiment import write_experiment
+from dayshift.intervention import Allow, Intervention, Proposal, Replace, Supervisor, Veto
 from dayshift.menu import Menu
+from dayshift.menu_vector import MenuVectorEnv
+from dayshift.metrics import EpisodeMetrics
+from dayshift.observation import Info, Observation
 from dayshift.operations import Catalogue, Operation
 from dayshift.orchestrator import OrchestratorEnv, SpecialistEnv
 from dayshift.recorder import Recorder
@@ -48,30 +54,37 @@ from dayshift.version import VERSION
 from dayshift.wire import OpenRequest, Verdict
 
 __all__ = [
+    "Allow",
     "AsyncEpisode",
     "AtCapacity",
     "BadArguments",
     "Call",
     "Catalogue",
     "ControlRefused",
+    "Curriculum",
     "DayshiftEnv",
     "DayshiftError",
     "DayshiftVectorEnv",
     "Episode",
     "EpisodeLost",
+    "EpisodeMetrics",
     "EpisodeOver",
     "Group",
     "HarnessFault",
     "Info",
+    "Intervention",
     "Menu",
+    "MenuVectorEnv",
     "Observation",
     "OpenRequest",
     "Operation",
     "OrchestratorEnv",
     "OrchestratorInput",
     "PolicyInput",
+    "Proposal",
     "Recorder",
     "Refusal",
+    "Replace",
     "RetryLater",
     "ServiceError",
     "SpecialistEnv",
@@ -79,6 +92,7 @@ __all__ = [
     "StaleRead",
     "Step",
     "StepTimeout",
+    "Supervisor",
     "Surface",
     "TeamInfo",
     "Trajectory",
@@ -87,6 +101,7 @@ __all__ = [
     "Unscored",
     "UsageError",
     "Verdict",
+    "Veto",
     "WireMismatch",
     "call",
     "grade",
@@ -102,6 +117,7 @@ __all__ = [
     "specialist_from_script",
     "tasks",
     "verify",
+    "write_experiment",
 ]
 
 __version__ = VERSION

@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 
 from dayshift.calls import ORCHESTRATOR, Action
-from dayshift.env import Observation
 from dayshift.errors import MissingExtra
+from dayshift.observation import Observation
 from dayshift.rendering import render_opening, render_turn
 from dayshift.spaces import CallSpace, observation_space
 from dayshift.task_sampling import sample_seed

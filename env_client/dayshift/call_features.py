@@ -2,16 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dayshift.call_signs import ARGUMENT_SIGNS, OPERATION_SIGNS, compute_signs
 from dayshift.calls import SUBMIT, WAIT, Call
-from dayshift.episode import Episode
+from dayshift.episode import AsyncEpisode, Episode
 from dayshift.operations import Operation
 
-FEATURES = (
+PLAIN_FEATURES = (
     "always",
     "reads",
     "creates",
@@ -29,14 +31,36 @@ FEATURES = (
     "share of steps used",
     "share of budgeted writes made",
 )
+# The plain ones say how a call relates to what was read; the signs tell operations and fields apart.
+FEATURES = (
+    *PLAIN_FEATURES,
+    "number of values",
+    *(f"operation, sign {place}" for place in range(OPERATION_SIGNS)),
+    *(f"arguments, sign {place}" for place in range(ARGUMENT_SIGNS)),
+)
 _WORD = re.compile(r"[\w@.+-]{3,}")
 _ID_FIELDS = ("id", "Id", "ID")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A call that a menu offers, with what about it stays the same for the whole episode."""
+
+    call: Call
+    text: str
+    values: tuple[str, ...]
+    record: str
+    # `always`, and what the operation does.
+    kind: tuple[float, ...]
+    share_in_brief: float
+    # The number of its values, and its signs.
+    shape: tuple[float, ...]
 
 
 class CallFeatures:
     """Follows the steps of one episode and computes the features of candidate calls."""
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode | AsyncEpisode) -> None:
         self._episode = episode
         self._brief = episode.brief.lower()
         self._words = set(_WORD.findall(self._brief))
@@ -46,29 +70,38 @@ class CallFeatures:
         self._calls: set[str] = set()
         self._writes = 0
 
-    def compute(self, call: Call) -> "np.ndarray[Any, np.dtype[np.float32]]":
-        self._read_new_steps()
+    def prepare(self, call: Call) -> Candidate:
         operation = self._episode.operations[call.operation]
-        values = [text for text in _iterate_scalars(dict(call.arguments)) if text]
-        record = _find_record_id(operation, call)
-        last = self._episode.steps[-1] if self._episode.steps else None
-        budget = self._episode.protocol.opened.budget
-        steps = budget.steps if budget is not None else 100
+        values = tuple(text for text in _iterate_scalars(dict(call.arguments)) if text)
+        share = _share(value in self._brief for value in values)
+        shape = (min(1.0, len(values) / 10), *compute_signs(call))
+        return Candidate(call, str(call), values, _find_record_id(operation, call), _classify(operation), share, shape)
+
+    def compute(self, candidates: Sequence[Candidate]) -> "np.ndarray[Any, np.dtype[np.float32]]":
+        """Returns a row of features for each candidate."""
+        self._read_new_steps()
+        progress = self._describe_progress()
         return np.array(
-            [
-                1.0,
-                *_classify(operation),
-                str(call) in self._calls,
-                _share(value in self._brief for value in values),
-                _share(value in self._values for value in values),
-                record in self._records,
-                self._records.get(record, 0.0),
-                last is not None and last.refused,
-                self._writes > 0,
-                min(1.0, self._episode.protocol.steps_used / steps),
-                min(1.0, self._writes / 5),
-            ],
-            np.float32,
+            [self._describe(candidate) + progress + candidate.shape for candidate in candidates], np.float32
+        )
+
+    def _describe(self, candidate: Candidate) -> tuple[float, ...]:
+        return (
+            *candidate.kind,
+            candidate.text in self._calls,
+            candidate.share_in_brief,
+            _share(value in self._values for value in candidate.values),
+            candidate.record in self._records,
+            self._records.get(candidate.record, 0.0),
+        )
+
+    def _describe_progress(self) -> tuple[float, ...]:
+        steps = self._episode.protocol.step_budget or 100
+        return (
+            bool(self._episode.steps) and self._episode.steps[-1].refused,
+            self._writes > 0,
+            min(1.0, self._episode.protocol.steps_used / steps),
+            min(1.0, self._writes / 5),
         )
 
     def _read_new_steps(self) -> None:
@@ -88,23 +121,26 @@ class CallFeatures:
             record_id = next((record[name] for name in _ID_FIELDS if name in record), None)
             if record_id is not None:
                 words = set(_WORD.findall(" ".join(_iterate_scalars(record))))
-                self._records[str(record_id)] = min(1.0, len(words & self._words) / 3)
+                # An answer to an update shows a few fields only: what was read before still holds.
+                shared = min(1.0, len(words & self._words) / 3)
+                self._records[str(record_id)] = max(shared, self._records.get(str(record_id), 0.0))
 
 
-def _classify(operation: Operation) -> list[bool]:
+def _classify(operation: Operation) -> tuple[float, ...]:
     reads = operation.is_read_only
     writes = not reads and not operation.belongs_to_harness
     removes = writes and (operation.method == "DELETE" or operation.name.endswith((".archive", ".delete")))
     creates = writes and operation.name.endswith((".create", ".batch_create"))
     changes = writes and not removes and not creates
-    return [
+    return (
+        1.0,
         reads and not operation.belongs_to_harness,
         creates,
         changes,
         removes,
         operation.name == WAIT,
         operation.name == SUBMIT,
-    ]
+    )
 
 
 def _find_record_id(operation: Operation, call: Call) -> str:

@@ -1,4 +1,4 @@
-"""The `dayshift` command: tasks, play, doctor, run, compare, verify, report, export, playground."""
+"""The `dayshift` command: tasks, play, doctor, run, compare, verify, report, export, review, playground."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ _WORLD_HELP = "the company's size: small or standard, unless others are built (d
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = _build_parser().parse_args(arguments)
+    args = build_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = args.command
     try:
         code = command(args)
@@ -130,10 +130,28 @@ def report(args: argparse.Namespace) -> int:
     return 0
 
 
+def view(args: argparse.Namespace) -> int:
+    from dayshift.viewer.command import view as view_recordings  # each command imports its own modules
+
+    return view_recordings(args)
+
+
+def share(args: argparse.Namespace) -> int:
+    from dayshift.viewer.command import share as share_episodes  # each command imports its own modules
+
+    return share_episodes(args)
+
+
 def export(args: argparse.Namespace) -> int:
     from dayshift.export_command import export as export_recordings  # each command imports its own modules
 
     return export_recordings(args)
+
+
+def review(args: argparse.Namespace) -> int:
+    from dayshift.review.command import review as review_recordings  # each command imports its own modules
+
+    return review_recordings(args)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -168,7 +186,7 @@ def _connect(args: argparse.Namespace) -> Connection:
     return Connection(Address.find(args.control_url))
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dayshift", description="The trainer's commands of Dayshift.")
     parser.add_argument("--version", action="version", version=VERSION, help="print the version and stop")
     parser.add_argument("--control-url", metavar="URL", help="the URL of control (default DAYSHIFT_CONTROL_URL)")
@@ -270,6 +288,18 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     verify_parser.add_argument("file", help="a trajectories.jsonl")
     verify_parser.add_argument("--episode", help="only this episode")
     verify_parser.set_defaults(command=verify)
+    view_parser = commands.add_parser("view", help="read recorded episodes in a browser; needs no stack")
+    view_parser.add_argument("runs", nargs="*", metavar="RUN", help="folders of recordings (default runs)")
+    view_parser.add_argument("--port", type=int, default=8706, help="default %(default)s; 0 takes a free one")
+    view_parser.add_argument("--reviewer", help="the name under which reviews are kept (default: the user's)")
+    view_parser.add_argument("--open", action="store_true", help="open the browser")
+    view_parser.set_defaults(command=view)
+    share_parser = commands.add_parser("share", help="write episodes into one HTML file that works offline")
+    share_parser.add_argument("run", help="a folder of recordings")
+    share_parser.add_argument("--episodes", nargs="+", metavar="KEY", help="only these (default all, at most 50)")
+    share_parser.add_argument("--output", default="dayshift-share.html", help="default %(default)s")
+    share_parser.add_argument("--raw", action="store_true", help="do not redact names, addresses, cards and tokens")
+    share_parser.set_defaults(command=share)
     report_parser = commands.add_parser("report", help="summarise a folder of recordings")
     report_parser.add_argument("folder", help="a folder of recordings")
     report_parser.add_argument("--html", help="the file of the page (default report.html in the folder)")
@@ -278,10 +308,10 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     export_parser.add_argument("folder", help="a folder of recordings")
     export_parser.add_argument(
         "--form",
-        choices=("chat", "prompt-completion", "preference", "reinforcement", "minari"),
+        choices=("chat", "prompt-completion", "preference", "reinforcement", "minari", "atif", "otel"),
         required=True,
         help="whole conversations; each reply with its prompt; pairs of a passed and a failed attempt; prompts with a "
-        "grader; a Minari dataset",
+        "grader; a Minari dataset; documents of Harbor's ATIF; OpenTelemetry spans as OTLP JSON",
     )
     export_parser.add_argument("--output", required=True, help="a file, or the id of a Minari dataset")
     export_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
@@ -293,7 +323,22 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
         "templates and TRL take it (default of prompt-completion and preference)",
     )
     export_parser.add_argument("--flagged", action="store_true", help="also export flagged episodes")
+    export_parser.add_argument(
+        "--redact", action="store_true", help="replace names, addresses, card numbers and tokens by placeholders"
+    )
     export_parser.set_defaults(command=export)
+    _add_review_command(commands)
+
+
+def _add_review_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("review", help="pick recorded episodes to read, and compare reviewers")
+    parser.add_argument("folder", help="a folder of recordings")
+    parser.add_argument("--sample", type=_positive, default=10, metavar="N", help="episodes (default %(default)s)")
+    parser.add_argument("--seed", type=_seed, default=0, help="another seed picks others (default %(default)s)")
+    parser.add_argument("--unreviewed-by", metavar="NAME", help="leave out what this reviewer has reviewed")
+    parser.add_argument("--agreement", action="store_true", help="show how far reviewers agree (Cohen's kappa)")
+    parser.add_argument("--write-taxonomy", action="store_true", help="put taxonomy.json into the folder, to be edited")
+    parser.set_defaults(command=review)
 
 
 if __name__ == "__main__":

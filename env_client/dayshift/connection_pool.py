@@ -8,6 +8,7 @@ import ssl
 from collections import deque
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import cast
 
 from dayshift.errors import HarnessFault, StepTimeout, Unreachable, WireMismatch
 from dayshift.http_flow import HttpRequest, HttpResponse
@@ -134,8 +135,8 @@ class _PooledConnection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), "TCP gives a transport that can be written to"
-        self._transport = transport
+        # TCP gives a transport that can be written to; uvloop's is of no class of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._waiting is None:
@@ -214,9 +215,9 @@ class ResponseParser:
             # This is an interim response; the final one follows.
             return
         self.status = status
-        self.headers = {
-            name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
-        }
+        for line in lines:
+            name, _, value = line.partition(":")
+            self.headers[name.strip().lower()] = value.strip()
         self._missing = self._parse_length()
 
     def _parse_length(self) -> int | None:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
+from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
@@ -55,13 +56,17 @@ class ControlClient:
         message = wire.WaitRequest(hours=hours)
         return (yield from self._post(f"/v1/episodes/{episode_id}/wait", message, wire.Waited, key))
 
-    def submit(self, episode_id: str, request: wire.SubmitRequest) -> HttpFlow[wire.Verdict]:
-        return (
-            yield from self._post(f"/v1/episodes/{episode_id}/submit", request, wire.Verdict, f"{episode_id}-submit")
-        )
+    def submit(self, episode_id: str, request: wire.SubmitRequest, key: str = "") -> HttpFlow[wire.Verdict]:
+        path = f"/v1/episodes/{episode_id}/submit"
+        return (yield from self._post(path, request, wire.Verdict, key or f"{episode_id}-submit"))
 
     def close(self, episode_id: str) -> HttpFlow[wire.Closed]:
         return (yield from self._post(f"/v1/episodes/{episode_id}/close", None, wire.Closed, f"{episode_id}-close"))
+
+    def access(self, credential: str) -> HttpFlow[wire.AgentAccess]:
+        """Asks what a credential of an agent opens."""
+        query = wire.AccessQuery(credential=credential)
+        return (yield from self._post("/v1/access", query, wire.AgentAccess, secrets.token_hex(16)))
 
     def diff(self, episode_id: str) -> HttpFlow[wire.Diff]:
         return (yield from self._get(f"/v1/episodes/{episode_id}/diff", wire.Diff))
@@ -80,6 +85,40 @@ class ControlClient:
         response = yield from self._send("POST", "/v1/playground/reset", key)
         if response.status >= 300:
             raise _parse_error(response)
+
+    def live(self) -> HttpFlow[wire.LiveOverview]:
+        return (yield from self._get("/v1/live", wire.LiveOverview))
+
+    def tail(self, episode_id: str, after: Mapping[str, tuple[int, int]]) -> HttpFlow[wire.Tail]:
+        message = wire.TailRequest(after=dict(after))
+        return (yield from self._post(f"/v1/episodes/{episode_id}/tail", message, wire.Tail, secrets.token_hex(16)))
+
+    def pause(self, episode_id: str, person: str) -> HttpFlow[wire.EpisodeState]:
+        return (yield from self._act(episode_id, "pause", person, wire.EpisodeState))
+
+    def resume(self, episode_id: str, person: str) -> HttpFlow[wire.EpisodeState]:
+        return (yield from self._act(episode_id, "resume", person, wire.EpisodeState))
+
+    def take_over(self, episode_id: str, person: str) -> HttpFlow[wire.TakenOver]:
+        return (yield from self._act(episode_id, "take-over", person, wire.TakenOver))
+
+    def close_for(self, episode_id: str, person: str) -> HttpFlow[wire.Closed]:
+        """Closes an episode in the name of a person, who stands in the audit log."""
+        return (yield from self._act(episode_id, "close", person, wire.Closed))
+
+    def approvals(self) -> HttpFlow[wire.Approvals]:
+        return (yield from self._get("/v1/approvals", wire.Approvals))
+
+    def decide(self, approval_id: str, request: wire.DecisionRequest) -> HttpFlow[wire.Approval]:
+        return (yield from self._post(f"/v1/approvals/{approval_id}", request, wire.Approval, secrets.token_hex(16)))
+
+    def audit(self, episode_id: str | None = None) -> HttpFlow[wire.Audit]:
+        query = "" if episode_id is None else f"?episode={quote(episode_id, safe='')}"
+        return (yield from self._get(f"/v1/audit{query}", wire.Audit))
+
+    def _act(self, episode_id: str, action: str, person: str, answer: type[M]) -> HttpFlow[M]:
+        message = wire.PersonRequest(person=person)
+        return (yield from self._post(f"/v1/episodes/{episode_id}/{action}", message, answer, secrets.token_hex(16)))
 
     def _get(self, path: str, answer: type[M]) -> HttpFlow[M]:
         return _parse(answer, (yield from self._send("GET", path, {})))

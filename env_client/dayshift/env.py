@@ -1,82 +1,46 @@
 """DayshiftEnv: an episode as a Gymnasium environment."""
 
-from typing import Any, Literal, TypedDict, cast
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal, cast
 
 import gymnasium
-import numpy as np
 
-from dayshift.answer_text import fit_answer
 from dayshift.calls import Action, Call
+from dayshift.curriculum import Curriculum
 from dayshift.episode import Episode
 from dayshift.episode_opener import EpisodeOpener
 from dayshift.errors import HarnessFault
 from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.intervention import Supervisor
+from dayshift.observation import Info, Observation, build_info, build_observation
 from dayshift.open_request import open_request
-from dayshift.operations import Catalogue, Operation
-from dayshift.recorder import Recorder
+from dayshift.operations import Catalogue
+from dayshift.recorder import EpisodeRecorder
 from dayshift.rendering import render_opening, render_step, render_verdict
-from dayshift.spaces import (
-    MAX_BODY_CHARS,
-    MAX_BRIEF_CHARS,
-    UNLIMITED_STEPS,
-    CallSpace,
-    EncodedAction,
-    observation_space,
-    shorten,
-)
+from dayshift.spaces import MAX_BODY_CHARS, CallSpace, EncodedAction, observation_space
 from dayshift.step import Step
 from dayshift.task_sampling import sample_seed
 from dayshift.tool_surface import Surface
-from dayshift.trajectory import Turn
-from dayshift.wire import OpenRequest, Split, Verdict
+from dayshift.wire import Split, Verdict
 
 OnFault = Literal["raise", "quarantine"]
-
-
-class Observation(TypedDict):
-    """What the agent sees. Status 0 means that no call was sent yet, or that there is no answer."""
-
-    brief: str
-    status: np.int64
-    body: str
-    clock: str
-    steps_left: np.ndarray[Any, np.dtype[np.int64]]
-
-
-class Info(TypedDict):
-    """What the trainer sees in addition. The same calls in the same episode give the same info."""
-
-    task: str
-    seed: int
-    split: str
-    # The fingerprint of the worlds that the episode started from.
-    fingerprint: str
-    # The operation of this step; empty after reset.
-    operation: str
-    revision: int | None
-    # The product declined the call, or the call was malformed: an ordinary answer.
-    refused: bool
-    # The planned fault that struck this call.
-    fault: str | None
-    # The body was longer than an observation may be and was cut.
-    shortened: bool
-    # The verdict with all its findings, at the end of a scored episode.
-    verdict: dict[str, Any] | None
-    # Why the episode has no reward; only with on_fault="quarantine". Do not learn from it.
-    quarantined: str | None
 
 
 class DayshiftEnv(gymnasium.Env[Observation, Action]):
     """Plays one episode at a time.
 
     task        a family's id; None samples one at each reset, from the products and the split of the environment
-    families    the prefix of the ids that are sampled, such as "office/"
+    families    what is sampled: a prefix of ids such as "office/", or a sequence of ids
     split       "train", "validation" or "test"
     world       the world template: "standard", "small", "large"
     faults      the fault plan: "none", "rough", "storm", "lagging-search"
     control_url the URL of control; default DAYSHIFT_CONTROL_URL, else the default port of this machine
     on_fault    "raise", or "quarantine": truncate the episode and say why in info["quarantined"]
-    recorder    records every finished episode
+    recorder    records every finished episode, also one that a TimeLimit cut
+    curriculum  samples the families in place of the seed, and learns from every finished episode
+    supervisor  may pause the episode, replace or veto a call, or take over
+    max_steps   bounds the steps of an episode below the task's own budget; the episode is then judged and truncated
     surface     the tools that a model is given: "core", "search", "task", "full", or `dayshift.only(…)`
     max_body_chars  the longest answer; a longer one is shortened at a JSON boundary
     """
@@ -97,21 +61,37 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         control_url: str | None = None,
         on_fault: OnFault = "raise",
         render_mode: str | None = None,
-        recorder: Recorder | None = None,
+        recorder: EpisodeRecorder | None = None,
         max_body_chars: int = MAX_BODY_CHARS,
         timeout: float = ANSWER_SECONDS,
         menu: bool = False,
-        families: str = "",
+        families: str | Sequence[str] = "",
         surface: str | None = None,
+        max_steps: int | None = None,
+        curriculum: Curriculum | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self.render_mode = render_mode
         self.episode: Episode | None = None
         self._on_fault = on_fault
         self._recorder = recorder
         self._max_body_chars = max_body_chars
+        self._max_steps = max_steps
         defaults = open_request(task=task, split=split, world=world, faults=faults, menu=menu)
-        self._opener = EpisodeOpener(defaults, products, control_url, timeout, families, surface, max_body_chars)
-        self._calls = CallSpace(self._opener.operations)
+        self._curriculum = curriculum
+        self._opener = EpisodeOpener(
+            defaults,
+            products,
+            control_url,
+            timeout,
+            families,
+            surface,
+            max_body_chars,
+            curriculum=curriculum,
+            supervisor=supervisor,
+        )
+        self._all_operations = self._opener.operations
+        self._calls = CallSpace(self._all_operations)
         self.action_space = self._calls
         self.observation_space = cast(gymnasium.Space[Observation], observation_space(max_body_chars))
 
@@ -121,8 +101,11 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
 
     @property
     def operations(self) -> Catalogue:
-        """The operations with their JSON schemas, which also serve as tool definitions."""
-        return self.episode.operations if self.episode is not None else self._calls.operations
+        """The operations with their JSON schemas, in the order of the action space, whatever the task.
+
+        A task of fewer products answers calls of the others as malformed; `episode.operations` lists its own.
+        """
+        return self._calls.operations
 
     @property
     def surface(self) -> Surface:
@@ -136,7 +119,9 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:  # type: ignore[override]  # Info is the dict of Gymnasium with named keys
         super().reset(seed=seed)
         self._close_episode()
-        self.episode = self._opener.open(sample_seed(self.np_random) if seed is None else seed, options or {})
+        seed = sample_seed(self.np_random) if seed is None else seed
+        self.episode = self._opener.open(seed, options or {}, self._max_steps)
+        self._calls.operations = self._all_operations.with_answer_schema(self.episode.protocol.opened.answer_schema)
         return self._observation(None), self._info(None)
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:  # type: ignore[override]  # as above
@@ -181,13 +166,26 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
         return self._observation(None), 0.0, False, True, self._info(None, quarantined=f"{fault.kind}: {fault}")
 
     def _record(self) -> None:
-        if self._recorder is not None and self.episode is not None:
+        if self.episode is None:
+            return
+        if self._curriculum is not None:
+            self._curriculum.record(self.episode.trajectory())
+        if self._recorder is not None:
+            self.episode.fetch_diff()
             self._recorder.record(self.episode.trajectory())
 
     def _close_episode(self) -> None:
         if self.episode is not None:
+            self._judge_cut_episode(self.episode)
             self.episode.close()
             self.episode = None
+
+    def _judge_cut_episode(self, episode: Episode) -> None:
+        """Judges and records an episode that a wrapper cut, such as TimeLimit; its reward comes too late for a step."""
+        if self._recorder is not None and episode.steps and not episode.over:
+            with suppress(HarnessFault):
+                episode.submit()
+            self._record()
 
     def _observation(self, step: Step | None) -> Observation:
         episode = self._require_episode()
@@ -202,50 +200,8 @@ class DayshiftEnv(gymnasium.Env[Observation, Action]):
 
     def _info(self, step: Step | None, *, verdict: Verdict | None = None, quarantined: str | None = None) -> Info:
         protocol = self._require_episode().protocol
-        return build_info(
-            protocol.request, protocol.opened.fingerprint, step, self._max_body_chars, verdict, quarantined
-        )
+        return build_info(protocol, step, self._max_body_chars, verdict, quarantined)
 
     def _require_episode(self) -> Episode:
         assert self.episode is not None, "reset opens an episode"
         return self.episode
-
-
-def build_observation(
-    brief: str,
-    step: Step | Turn | None,
-    clock: str,
-    steps_left: int | None,
-    max_body_chars: int,
-    operation: Operation | None = None,
-) -> Observation:
-    return Observation(
-        brief=shorten(brief, MAX_BRIEF_CHARS),
-        status=np.int64(0 if step is None else step.status),
-        body="" if step is None else fit_answer(step.text, max_body_chars, operation),
-        clock=clock,
-        steps_left=np.array(UNLIMITED_STEPS if steps_left is None else steps_left, dtype=np.int64),
-    )
-
-
-def build_info(
-    request: OpenRequest,
-    fingerprint: str,
-    step: Step | None,
-    max_body_chars: int,
-    verdict: Verdict | None = None,
-    quarantined: str | None = None,
-) -> Info:
-    return Info(
-        task=request.task or "",
-        seed=request.seed,
-        split=request.split,
-        fingerprint=fingerprint,
-        operation="" if step is None else step.call.operation,
-        revision=None if step is None else step.revision,
-        refused=step is not None and step.refused,
-        fault=None if step is None else step.fault,
-        shortened=step is not None and len(step.text) > max_body_chars,
-        verdict=None if verdict is None else verdict.model_dump(),
-        quarantined=quarantined,
-    )

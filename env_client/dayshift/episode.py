@@ -10,12 +10,13 @@ from dayshift.calls import WAIT, Call, call
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.episode_protocol import EpisodeProtocol
 from dayshift.errors import HarnessFault
+from dayshift.intervention import Ruling, Supervisor
 from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.step import Step
 from dayshift.tool_surface import Surface
 from dayshift.trajectory import Trajectory
-from dayshift.wire import OpenRequest, ProductAccess, Split, Verdict
+from dayshift.wire import McpAccess, OpenRequest, ProductAccess, Split, Verdict
 
 
 class EpisodeOptions(TypedDict, total=False):
@@ -30,8 +31,9 @@ class EpisodeOptions(TypedDict, total=False):
 class _EpisodeState:
     """The properties of an episode that need no request."""
 
-    def __init__(self, protocol: EpisodeProtocol) -> None:
+    def __init__(self, protocol: EpisodeProtocol, supervisor: Supervisor | None = None) -> None:
         self.protocol = protocol
+        self.supervisor = supervisor
 
     @property
     def id(self) -> str:
@@ -45,6 +47,11 @@ class _EpisodeState:
     def products(self) -> Mapping[str, ProductAccess]:
         """The URL and the credential of each product, for a vendor's own SDK."""
         return self.protocol.opened.products
+
+    @property
+    def mcp(self) -> McpAccess | None:
+        """Where an MCP client finds the tools of all products; one product's are at its `base_url` and `/mcp`."""
+        return self.protocol.opened.mcp
 
     @property
     def operations(self) -> Catalogue:
@@ -87,8 +94,15 @@ class Episode(_EpisodeState):
         verdict = episode.submit()
     """
 
-    def __init__(self, protocol: EpisodeProtocol, connection: Connection, *, owns_connection: bool = False) -> None:
-        super().__init__(protocol)
+    def __init__(
+        self,
+        protocol: EpisodeProtocol,
+        connection: Connection,
+        *,
+        owns_connection: bool = False,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        super().__init__(protocol, supervisor)
         self._connection = connection
         self._owns_connection = owns_connection
 
@@ -102,18 +116,20 @@ class Episode(_EpisodeState):
         retries: int = 0,
         surface: str | None = None,
         max_answer_chars: int = MAX_ANSWER_CHARS,
+        max_steps: int | None = None,
+        supervisor: Supervisor | None = None,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
         request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or Connection()
-        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars)
+        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars, max_steps)
         try:
             protocol = session.run(opening)
         except BaseException:
             if connection is None:
                 session.close()
             raise
-        return cls(protocol, session, owns_connection=connection is None)
+        return cls(protocol, session, owns_connection=connection is None, supervisor=supervisor)
 
     def step(self, operation: str | Call, /, **arguments: Any) -> Step:
         """Makes one call; a malformed one is not sent, and becomes a step with status 0 that says why."""
@@ -121,13 +137,23 @@ class Episode(_EpisodeState):
 
     def act(self, action: object, by: str = "") -> Step:
         """Makes the call of a policy's action; a malformed action becomes a step with status 0 that says why."""
-        return self._connection.run(self.protocol.act(action, by))
+        if self.supervisor is None:
+            return self._connection.run(self.protocol.act(action, by))
+        return self.act_under(self.supervisor.rule(self.protocol.propose(action)), action, by)
+
+    def act_under(self, ruling: Ruling, action: object, by: str = "") -> Step:
+        """Does with an action what a supervisor decided."""
+        return self._connection.run(self.protocol.act_under(ruling, action, by))
 
     def wait(self, hours: float) -> Step:
         return self.step(WAIT, hours=hours)
 
     def submit(self, answer: Any = None) -> Verdict:
         return self._connection.run(self.protocol.submit(answer))
+
+    def fetch_diff(self) -> None:
+        """Asks for the rows that the episode changed; `trajectory()` then holds them."""
+        self._connection.run(self.protocol.fetch_diff())
 
     def close(self) -> None:
         """Closes the episode; a stack that no longer answers needs no close."""
@@ -149,9 +175,14 @@ class AsyncEpisode(_EpisodeState):
     """One attempt at a task; hundreds of them can share one connection pool."""
 
     def __init__(
-        self, protocol: EpisodeProtocol, connection: AsyncConnection, *, owns_connection: bool = False
+        self,
+        protocol: EpisodeProtocol,
+        connection: AsyncConnection,
+        *,
+        owns_connection: bool = False,
+        supervisor: Supervisor | None = None,
     ) -> None:
-        super().__init__(protocol)
+        super().__init__(protocol, supervisor)
         self._connection = connection
         self._owns_connection = owns_connection
 
@@ -165,30 +196,39 @@ class AsyncEpisode(_EpisodeState):
         retries: int = 0,
         surface: str | None = None,
         max_answer_chars: int = MAX_ANSWER_CHARS,
+        max_steps: int | None = None,
+        supervisor: Supervisor | None = None,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
         request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or AsyncConnection()
-        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars)
+        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars, max_steps)
         try:
             protocol = await session.run(opening)
         except BaseException:
             if connection is None:
                 await session.close()
             raise
-        return cls(protocol, session, owns_connection=connection is None)
+        return cls(protocol, session, owns_connection=connection is None, supervisor=supervisor)
 
     async def step(self, operation: str | Call, /, **arguments: Any) -> Step:
         return await self.act(_to_call(operation, arguments))
 
     async def act(self, action: object) -> Step:
-        return await self._connection.run(self.protocol.act(action))
+        if self.supervisor is None:
+            return await self._connection.run(self.protocol.act(action))
+        ruling = await self.supervisor.rule_async(self.protocol.propose(action))
+        return await self._connection.run(self.protocol.act_under(ruling, action))
 
     async def wait(self, hours: float) -> Step:
         return await self.step(WAIT, hours=hours)
 
     async def submit(self, answer: Any = None) -> Verdict:
         return await self._connection.run(self.protocol.submit(answer))
+
+    async def fetch_diff(self) -> None:
+        """As `Episode.fetch_diff`."""
+        await self._connection.run(self.protocol.fetch_diff())
 
     async def close(self) -> None:
         with suppress(HarnessFault):

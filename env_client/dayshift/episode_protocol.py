@@ -1,16 +1,16 @@
 """EpisodeProtocol: the requests of one episode as flows, and the checks of each response."""
 
-import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from pydantic import ValidationError
-
 from dayshift.answer_text import MAX_ANSWER_CHARS
+from dayshift.call_resolution import resolve_call
 from dayshift.calls import SUBMIT, WAIT, Call, parse_call, salvage_call
+from dayshift.closing_calls import build_submission, parse_hours, render_news
 from dayshift.control_client import ControlClient
 from dayshift.discovery import build_catalogue, fetch_product_apis
 from dayshift.errors import (
@@ -27,14 +27,15 @@ from dayshift.errors import (
     WireMismatch,
 )
 from dayshift.http_flow import HttpFlow, HttpRequest, HttpResponse
-from dayshift.lookup import CALL, LOOKUPS, look_up, unwrap_call
-from dayshift.openapi import credential_headers, read_public_url
+from dayshift.intervention import Allow, Intervention, Proposal, Replace, Ruling, Veto
+from dayshift.lookup import LOOKUPS, look_up
+from dayshift.openapi import credential_headers, host_header, read_public_url
 from dayshift.operations import Catalogue, Operation
-from dayshift.public_links import is_link, read_link
 from dayshift.request_encoding import encode_request
 from dayshift.step import Step, parse_date_header
 from dayshift.tool_surface import DEFAULT_SURFACE, Surface, is_task_surface
-from dayshift.wire import Opened, OpenRequest, SubmitRequest, Verdict, WaitRequest
+from dayshift.trajectory import smaller_budget
+from dayshift.wire import Diff, Opened, OpenRequest, SubmitRequest, Verdict
 
 REVISION_HEADER = "x-data-revision"
 REQUEST_NUMBER_HEADER = "x-request-number"
@@ -45,7 +46,6 @@ _BAD_ANSWER_STATUSES = frozenset({400, 413, 422})
 _REMOTE_EXCEPTION = 511
 _BROKEN, _BROKE_SERVICE = 500, "broke_service"
 _NO_ANSWER = b"The connection was closed before an answer came."
-_NOTHING_NEW = "Nothing new came in."
 
 
 @dataclass
@@ -72,6 +72,11 @@ class EpisodeProtocol:
     # The tools that a model is given in this episode, where it is given a surface.
     surface: Surface | None = None
     max_answer_chars: int = MAX_ANSWER_CHARS
+    # The trainer's own bound on the steps; the task's budget holds where it is smaller.
+    max_steps: int | None = None
+    # What the episode changed; None until `fetch_diff`.
+    diff: Diff | None = None
+    interventions: list[Intervention] = field(default_factory=list)
     _lookups: int = 0
     _revisions: dict[str, int] = field(default_factory=dict)
     # Requests to products since the clocks of all of them were last set to the same time.
@@ -86,13 +91,17 @@ class EpisodeProtocol:
         retries: int = 0,
         surface: str | None = None,
         max_answer_chars: int = MAX_ANSWER_CHARS,
+        max_steps: int | None = None,
     ) -> HttpFlow["EpisodeProtocol"]:
+        if max_steps is not None and max_steps < 1:
+            raise UsageError(f"max_steps={max_steps} leaves no step: give 1 or more, or None for the task's own budget")
+        if surface is not None and is_task_surface(surface):
+            request = request.model_copy(update={"assisted": True})
         opened = yield from control.open(request)
         try:
-            apis = yield from fetch_product_apis(opened)
-            tools = yield from _build_surface(
-                control, request, build_catalogue(opened, apis), surface, max_answer_chars
-            )
+            apis = yield from fetch_product_apis(opened.products)
+            operations = build_catalogue(opened.products, apis, opened.answer_schema)
+            tools = yield from _build_surface(control, request, operations, surface, max_answer_chars)
         except (HarnessFault, UsageError):
             yield from control.close(opened.episode_id)
             raise
@@ -100,11 +109,10 @@ class EpisodeProtocol:
         headers = {
             name: {
                 **credential_headers(apis[name].document, access.credential),
-                **_host_header(public_urls[name]),
+                **host_header(public_urls[name]),
             }
             for name, access in opened.products.items()
         }
-        operations = build_catalogue(opened, apis)
         return cls(
             control,
             request,
@@ -116,6 +124,7 @@ class EpisodeProtocol:
             public_urls=public_urls,
             surface=tools,
             max_answer_chars=max_answer_chars,
+            max_steps=max_steps,
         )
 
     def require_surface(self) -> Surface:
@@ -125,8 +134,12 @@ class EpisodeProtocol:
         return self.surface
 
     @property
+    def step_budget(self) -> int | None:
+        return smaller_budget(self.opened.budget, self.max_steps)
+
+    @property
     def steps_left(self) -> int | None:
-        return None if self.opened.budget is None else max(0, self.opened.budget.steps - self.steps_used)
+        return None if self.step_budget is None else max(0, self.step_budget - self.steps_used)
 
     @property
     def over(self) -> bool:
@@ -139,21 +152,46 @@ class EpisodeProtocol:
         """
         self._actor = by
         try:
-            return (yield from self.step(self._check_actor(self._resolve(parse_call(action)))))
+            return (
+                yield from self.step(
+                    self._check_actor(resolve_call(parse_call(action), self.operations, self.public_urls))
+                )
+            )
         except EpisodeOver:
             raise
         except UsageError as error:
             return self._record_malformed(action, error)
 
-    def _resolve(self, call: Call) -> Call:
-        """Returns the call under the name of its operation; a link of a product's answer becomes the call behind it."""
-        if call.operation == CALL:
-            call = unwrap_call(call)
-        if is_link(call.operation):
-            call = read_link(call, self.operations, self.public_urls)
-        if call.operation in LOOKUPS:
-            return call
-        return Call(self.operations[call.operation].name, call.arguments)
+    def propose(self, action: object) -> Proposal:
+        """Returns what a supervisor is asked about."""
+        try:
+            call = parse_call(action)
+        except UsageError:
+            call = salvage_call(action)
+        return Proposal(
+            call=call,
+            brief=self.opened.brief,
+            clock=self.clock,
+            steps_left=self.steps_left,
+            history=self.steps,
+            operations=self.operations,
+            task=self.request.task,
+            seed=self.request.seed,
+            episode_id=self.opened.episode_id,
+        )
+
+    def act_under(self, ruling: Ruling, action: object, by: str = "") -> HttpFlow[Step]:
+        """Makes the call that a supervisor allows, and notes what they did."""
+        self._check_open()
+        self.interventions += ruling.interventions
+        match ruling.decision:
+            case Replace(call=call):
+                return (yield from self.act(call, by))
+            case Veto(because=because):
+                self._actor = by
+                return self._record_malformed(action, UsageError(f"This call was not made: {because}"))
+            case Allow():
+                return (yield from self.act(action, by))
 
     def _check_actor(self, call: Call) -> Call:
         if call.operation not in LOOKUPS:
@@ -205,7 +243,7 @@ class EpisodeProtocol:
             raise EpisodeOver("the episode is over; open another")
         started = perf_counter()
         try:
-            verdict = yield from self._fetch_verdict(_build_submission(answer))
+            verdict = yield from self._fetch_verdict(build_submission(answer))
         except HarnessFault as fault:
             self.fault = fault
             raise
@@ -213,6 +251,11 @@ class EpisodeProtocol:
         call = Call(SUBMIT, {} if answer is None else {"answer": answer})
         self._add_step(call, "", HttpRequest("POST", "", {}), started, 200, b"")
         return verdict
+
+    def fetch_diff(self) -> HttpFlow[None]:
+        """Asks for the rows that the episode changed, for its recording; a recording without them is still whole."""
+        with suppress(HarnessFault, UsageError):
+            self.diff = yield from self.control.diff(self.opened.episode_id)
 
     def close(self) -> HttpFlow[None]:
         if not self.closed:
@@ -333,7 +376,7 @@ class EpisodeProtocol:
             raise ServiceError("a product", 503, f"{outages} outages were met, {planned} were planned")
 
     def _wait(self, call: Call) -> HttpFlow[Step]:
-        hours = _parse_hours(call)
+        hours = parse_hours(call)
         self.steps_used += 1
         started = perf_counter()
         key = f"{self.opened.episode_id}-{self.steps_used}"
@@ -344,8 +387,7 @@ class EpisodeProtocol:
             # Control refuses hours beyond the budget; the agent reads that as an ordinary answer.
             return self._add_step(call, "", request, started, refused.status, refused.problem.message.encode())
         self.clock, self._requests_since_wait = waited.clock, 0
-        body = json.dumps({"time": waited.clock, "news": waited.news or [_NOTHING_NEW]}, ensure_ascii=False)
-        return self._add_step(call, "", request, started, 200, body.encode())
+        return self._add_step(call, "", request, started, 200, render_news(waited))
 
     def _add_step(
         self,
@@ -393,11 +435,6 @@ def _build_surface(
     return operations.surface(name, max_answer_chars=max_answer_chars, solution=solution, seed=request.seed)
 
 
-def _host_header(public_url: str) -> dict[str, str]:
-    """With the product's own host, its links name that host and not the address of this stack."""
-    return {"host": public_url.partition("://")[2]} if public_url else {}
-
-
 def _parse_revision(operation: Operation, response: HttpResponse) -> int | None:
     text = response.headers.get(REVISION_HEADER)
     if text is not None and text.isdigit():
@@ -405,22 +442,3 @@ def _parse_revision(operation: Operation, response: HttpResponse) -> int | None:
     if text is None and response.status >= 400:
         return None
     raise WireMismatch(f"{operation.name} answered {response.status} without a revision that can be checked")
-
-
-def _parse_hours(call: Call) -> float:
-    try:
-        return WaitRequest.model_validate(dict(call.arguments)).hours
-    except ValidationError as error:
-        raise BadArguments(f"{WAIT} takes hours, more than 0 and at most a year: {error.errors()[0]['msg']}") from error
-
-
-def _build_submission(answer: Any) -> SubmitRequest:
-    try:
-        submission = SubmitRequest(answer=answer)
-        submission.model_dump_json()
-    except ValidationError as error:
-        raise BadArguments(f"an answer is a JSON value: {error.errors()[0]['msg']}") from error
-    except ValueError as error:
-        # A model may write half of a surrogate pair, which JSON text in UTF-8 cannot carry.
-        raise BadArguments(f"an answer is a JSON value: {error}") from error
-    return submission

@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 class DayshiftError(Exception):
     """The base of all exceptions of this package."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Trainers raise them in worker processes; they are rebuilt from their text, without `__init__`."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[DayshiftError], words: tuple[object, ...], state: dict[str, object]) -> DayshiftError:
+    error = kind.__new__(kind, *words)
+    error.__dict__.update(state)
+    return error
+
 
 class UsageError(DayshiftError, ValueError):
     """The caller asked for something that does not exist; nothing happened."""

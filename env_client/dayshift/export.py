@@ -74,15 +74,20 @@ def filter_trainable(
     *,
     flagged: bool = False,
     passed: bool = False,
+    intervened: bool = False,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Trajectory]:
-    """Keeps scored trajectories: flagged ones only with `flagged`, and none but passed ones with `passed`.
+    """Keeps scored trajectories: flagged ones only with `flagged`, those with interventions only with `intervened`.
+
+    With `passed` it keeps none but passed ones.
 
     `left_out` counts the others by the reason.
     """
     for trajectory in trajectories:
         if not trajectory.scored:
             reason = "unscored"
+        elif trajectory.intervened and not intervened:
+            reason = "with an intervention"
         elif trajectory.flagged and not flagged:
             reason = "flagged"
         elif passed and trajectory.ending != "passed":
@@ -173,11 +178,11 @@ def build_reinforcement_rows(
 ) -> Iterator[ReinforcementRow]:
     """Builds one prompt for each task and seed, with the grader that judges an answer to it.
 
-    A flag concerns an answer and not the prompt, so prompts of flagged episodes are kept.
+    Flags and interventions concern an answer and not the prompt, so prompts of such episodes are kept.
     """
     surfaces = _Surfaces(operations, surface)
     seen: set[OpenRequest] = set()
-    for trajectory in filter_trainable(trajectories, flagged=flagged, left_out=left_out):
+    for trajectory in filter_trainable(trajectories, flagged=flagged, intervened=True, left_out=left_out):
         manifest = trajectory.manifest
         if manifest.open in seen or trajectory.turns:
             continue

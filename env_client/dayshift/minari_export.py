@@ -9,9 +9,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dayshift.env import Observation, build_observation
 from dayshift.errors import MissingExtra, UsageError
 from dayshift.export import describe_left_out, filter_trainable
+from dayshift.observation import Observation, build_observation
 from dayshift.operations import Catalogue
 from dayshift.spaces import MAX_BODY_CHARS
 from dayshift.step import Step
@@ -92,8 +92,8 @@ def _describe(left_out: Counter[str]) -> str:
 def _build_buffer(buffer_class: Any, trajectory: Trajectory, operations: Catalogue) -> Any:
     steps = trajectory.steps
     rewards = [0.0] * (len(steps) - 1) + [trajectory.reward]
-    budget = trajectory.manifest.budget
-    budget_spent = budget is not None and len(steps) > budget.steps
+    budget = trajectory.manifest.step_budget
+    budget_spent = budget is not None and len(steps) > budget
     last = [False] * (len(steps) - 1)
     return buffer_class(
         seed=trajectory.manifest.open.seed,
@@ -111,7 +111,7 @@ def _build_buffer(buffer_class: Any, trajectory: Trajectory, operations: Catalog
 
 def _build_observations(trajectory: Trajectory) -> list[Observation]:
     manifest = trajectory.manifest
-    total = None if manifest.budget is None else manifest.budget.steps
+    total = manifest.step_budget
     first = build_observation(manifest.brief, None, manifest.clock, total, MAX_BODY_CHARS)
     later = [
         build_observation(manifest.brief, _to_step(step), step.clock, _steps_left(total, step.number), MAX_BODY_CHARS)

@@ -245,6 +245,7 @@ class _ModelPlayer(_Player):
             pass  # the protocol keeps its fault, and the trajectory holds it
         except ProviderFailure as failure:
             quarantine = Quarantine(blame="provider", kind=failure.kind, because=str(failure))
+        await episode.fetch_diff()
         trajectory = Trajectory.of(episode.protocol, policy=options.model, quarantine=quarantine)
         return trajectory.model_copy(update={"model": played.record()})
 
@@ -267,6 +268,7 @@ class _AgentPlayer(_Player):
             pass  # the protocol keeps its fault, and the trajectory holds it
         except Exception as error:  # noqa: BLE001 - a bug of an agent ends its own episode only
             quarantine = Quarantine(blame="policy", kind=type(error).__name__, because=str(error))
+        await episode.fetch_diff()
         return Trajectory.of(episode.protocol, policy=self.options.model, quarantine=quarantine)
 
     async def close(self) -> None:

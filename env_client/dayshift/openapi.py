@@ -46,6 +46,11 @@ def credential_headers(document: Mapping[str, Any], credential: str) -> dict[str
     return {"authorization": f"Bearer {credential}"}
 
 
+def host_header(public_url: str) -> dict[str, str]:
+    """With the product's own host, its links name that host and not the address of this stack."""
+    return {"host": public_url.partition("://")[2]} if public_url else {}
+
+
 def _iterate_routes(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], list[Any]]]:
     for path, item in paths.items():
         for method in _METHODS:

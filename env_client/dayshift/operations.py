@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -177,6 +177,10 @@ class Catalogue(Mapping[str, Operation]):
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def values(self) -> ValuesView[Operation]:
+        """Not by looking up one name after the other, as a mapping does: every episode walks hundreds of operations."""
+        return self._by_name.values()
+
     @cached_property
     def fingerprint(self) -> str:
         """The hash of the action space: equal if and only if the same calls can be written."""
@@ -226,8 +230,10 @@ class Catalogue(Mapping[str, Operation]):
 
     def with_answer_schema(self, answer_schema: JsonSchema | None) -> "Catalogue":
         """Returns this catalogue with a `finish_work` that takes an answer of that schema."""
+        if answer_schema is None:
+            return self
         products = [operation for operation in self.values() if not operation.belongs_to_harness]
-        return self if answer_schema is None else Catalogue(products, answer_schema)
+        return Catalogue(products, answer_schema)
 
     def of_product(self, product: str) -> "Catalogue":
         """Returns a specialist's catalogue: the operations of one product, and `report`."""

@@ -6,8 +6,8 @@ from typing import Any, Unpack, cast
 import gymnasium
 
 from dayshift.calls import ORCHESTRATOR, Action
-from dayshift.env import Observation
 from dayshift.errors import UsageError
+from dayshift.observation import Observation
 from dayshift.operations import Catalogue
 from dayshift.rendering import render_opening, render_turn, render_verdict
 from dayshift.spaces import CallSpace, observation_space

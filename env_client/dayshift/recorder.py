@@ -2,9 +2,10 @@
 
 import json
 import threading
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypedDict, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypedDict, get_args, get_type_hints
 
 from dayshift.errors import MissingExtra
 from dayshift.trajectory import SCHEMA, RecordedStep, Trajectory, versions
@@ -20,15 +21,27 @@ STEPS_TABLE = "steps.parquet"
 _ROWS_PER_GROUP = 512
 
 
+class EpisodeRecorder(Protocol):
+    """Whatever takes finished episodes: a `Recorder`, or `dayshift.EpisodeMetrics`."""
+
+    def record(self, trajectory: Trajectory) -> None: ...
+
+
 class Recorder:
-    """Writes a folder: the line of an episode at once, Parquet in row groups and at the end."""
+    """Writes a folder: the line of an episode at once, Parquet in row groups and at the end.
+
+    Copies of an environment share it. In another process, it is opened again on the same folder.
+    An episode that comes after `close`, such as one that was cut, is still written to its line, and not to Parquet.
+    """
 
     def __init__(self, folder: str | Path, *, parquet: bool = False) -> None:
         self.folder = Path(folder)
+        self._parquet = parquet
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files: dict[str, TextIO] = {}
         self._tables = _ParquetTables(self.folder) if parquet else None
         self._lock = threading.Lock()
+        self._closed = False
         self.recorded = 0
         self.quarantined = 0
         _write_manifest(self.folder)
@@ -40,16 +53,23 @@ class Recorder:
             file = self._file(SCORED if trajectory.scored else QUARANTINED)
             file.write(trajectory.model_dump_json() + "\n")
             file.flush()
-            if self._tables is not None and trajectory.scored:
+            if self._closed:
+                self._close_files()
+            elif self._tables is not None and trajectory.scored:
                 self._tables.add(trajectory)
 
     def close(self) -> None:
         with self._lock:
-            for file in self._files.values():
-                file.close()
-            self._files.clear()
-            if self._tables is not None:
+            self._close_files()
+            if self._tables is not None and not self._closed:
                 self._tables.close()
+            self._closed = True
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), parquet=self._parquet), (self.folder,)
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +78,11 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _close_files(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
 
     def _file(self, name: str) -> TextIO:
         if name not in self._files:

@@ -11,11 +11,16 @@ ALSO_NEEDED = {"desk": ("billing",)}
 
 
 def register_environments() -> None:
-    """Registers one environment for each product, the office, and the two levels of a team."""
+    """Registers one environment for each product, the office, the menu, and the two levels of a team."""
     for product in PRODUCTS:
         register_product(product, *ALSO_NEEDED.get(product, ()))
     # The office serves every product; without a task it draws only families that span products.
     _register_once("dayshift/Office-v0", products=(), families="office/")
+    # Numbers in, a number out: candidate calls of any family that every product of the stack can serve.
+    if (menu_id := "dayshift/Menu-v0") not in registry:
+        register(
+            menu_id, entry_point="dayshift.menu:make_menu", vector_entry_point="dayshift.menu_vector:MenuVectorEnv"
+        )
     for name in ("Orchestrator", "Specialist"):
         if (env_id := f"dayshift/{name}-v0") not in registry:
             register(env_id, entry_point=f"dayshift.orchestrator:{name}Env")

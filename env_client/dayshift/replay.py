@@ -8,6 +8,8 @@ from dayshift.calls import SUBMIT, Call, salvage_call
 from dayshift.connection import Connection
 from dayshift.episode import Episode
 from dayshift.errors import SaltDiffers, Unscored, WorldDiffers
+from dayshift.intervention import Ruling, Veto
+from dayshift.step import Step
 from dayshift.trajectory import RecordedStep, Trajectory, encode_text
 from dayshift.wire import OpenRequest, Verdict
 
@@ -112,12 +114,7 @@ def _compare_opening(trajectory: Trajectory, episode: Episode) -> Difference | N
 def _compare_step(recorded_step: RecordedStep, episode: Episode, trajectory: Trajectory) -> Difference | None:
     if recorded_step.call.operation == SUBMIT and recorded_step.sent:
         return _compare_verdict(recorded_step, episode, trajectory)
-    step = episode.act(
-        Call(recorded_step.operation, recorded_step.arguments)
-        if recorded_step.sent
-        else _rebuild_action(recorded_step),
-        recorded_step.actor,
-    )
+    step = _repeat(recorded_step, episode, trajectory)
     pairs = {
         "the request": (
             _describe_request(recorded_step.method, recorded_step.target, recorded_step.request),
@@ -130,6 +127,16 @@ def _compare_step(recorded_step: RecordedStep, episode: Episode, trajectory: Tra
         "the planned fault": (str(recorded_step.fault), str(step.fault)),
     }
     return _find_difference(recorded_step.number, pairs)
+
+
+def _repeat(recorded_step: RecordedStep, episode: Episode, trajectory: Trajectory) -> Step:
+    action = (
+        Call(recorded_step.operation, recorded_step.arguments) if recorded_step.sent else _rebuild_action(recorded_step)
+    )
+    own = [each for each in trajectory.interventions if each.step == recorded_step.number and each.kind == "vetoed"]
+    if own:
+        return episode.act_under(Ruling(Veto(own[0].because)), action, recorded_step.actor)
+    return episode.act(action, recorded_step.actor)
 
 
 def _compare_verdict(recorded_step: RecordedStep, episode: Episode, trajectory: Trajectory) -> Difference | None:

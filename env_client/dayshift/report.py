@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import ClassVar, NamedTuple
 
 from dayshift.trajectory import Ending, Trajectory
-from dayshift.verdict_analysis import classify_failure, score_by_check
+from dayshift.verdict_analysis import classify_failure
 
 # Above this share of environment failures, the numbers describe the environment more than the policy.
 FAILURE_RATE_LIMIT = 0.05
@@ -69,23 +69,38 @@ class CheckScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The content of a report."""
+    """The content of a report.
 
-    episodes: int
+    Nothing but counts of episodes is added up over policies: a mean reward of a scripted solution and a random policy
+    describes neither.
+    """
+
+    trajectories: list[Trajectory]
     endings: dict[Ending, int]
+    # Best first.
     policies: list[PolicySummary]
     tasks: list[TaskRow]
-    rewards: Histogram
-    steps: Histogram
-    checks: dict[str, CheckScore]
-    failure_classes: dict[str, int]
-    flags: dict[str, int]
+    # By policy.
+    rewards: dict[str, Histogram]
+    steps: dict[str, Histogram]
+    # By name, then by policy.
+    checks: dict[str, dict[str, CheckScore]]
+    failure_classes: dict[str, dict[str, int]]
+    flags: dict[str, dict[str, int]]
     harness_failures: int
-    mean_reward: float | None
     calls: int
     answer_bytes: int
-    wall_seconds: float
     versions: list[str] = field(default_factory=list)
+
+    @property
+    def episodes(self) -> int:
+        return len(self.trajectories)
+
+    @property
+    def policy_names(self) -> list[str]:
+        """Those with a scored episode, best first, then the others."""
+        scored = [policy.policy for policy in self.policies]
+        return [*scored, *sorted({name_policy(episode) for episode in self.trajectories} - set(scored))]
 
     @property
     def failure_rate(self) -> float:
@@ -96,28 +111,36 @@ class Summary:
         return self.failure_rate <= FAILURE_RATE_LIMIT
 
 
+def name_policy(trajectory: Trajectory) -> str:
+    return trajectory.policy or "–"
+
+
 def summarise(trajectories: Iterable[Trajectory]) -> Summary:
     episodes = list(trajectories)
-    scored = [episode for episode in episodes if episode.reward is not None]
-    rewards = [episode.reward for episode in scored if episode.reward is not None]
-    lengths = [len(episode.steps) for episode in episodes]
-    failures = Counter(classify_failure(episode) for episode in episodes)
-    flags = Counter(flag.tag for episode in scored if episode.verdict for flag in episode.verdict.flags)
+    scored = [episode for episode in episodes if episode.scored]
+    failures = [(classify_failure(episode), name_policy(episode)) for episode in episodes]
+    longest = max((len(episode.steps) for episode in episodes), default=1)
     return Summary(
-        episodes=len(episodes),
+        trajectories=episodes,
         endings=_count_endings(episodes),
         policies=_summarise_policies(scored),
         tasks=_summarise_tasks(episodes),
-        rewards=build_histogram(rewards, -1.0, 1.0),
-        steps=build_histogram([float(length) for length in lengths], 0.0, max(lengths, default=1)),
+        rewards={
+            policy: build_histogram([episode.reward for episode in group if episode.reward is not None], -1.0, 1.0)
+            for policy, group in _group_by_policy(scored).items()
+        },
+        steps={
+            policy: build_histogram([float(len(episode.steps)) for episode in group], 0.0, longest)
+            for policy, group in _group_by_policy(episodes).items()
+        },
         checks=_summarise_checks(scored),
-        failure_classes=dict(failures.most_common()),
-        flags=dict(flags.most_common()),
-        harness_failures=sum(number for name, number in failures.items() if name.startswith("harness: ")),
-        mean_reward=fmean(rewards) if rewards else None,
+        failure_classes=_count_by_policy(failures),
+        flags=_count_by_policy(
+            (flag.tag, name_policy(episode)) for episode in scored if episode.verdict for flag in episode.verdict.flags
+        ),
+        harness_failures=sum(name.startswith("harness: ") for name, _ in failures),
         calls=sum(episode.cost.calls for episode in episodes),
         answer_bytes=sum(episode.cost.answer_bytes for episode in episodes),
-        wall_seconds=sum(episode.cost.wall_seconds for episode in episodes),
         versions=sorted({episode.policy_version for episode in episodes if episode.policy_version}),
     )
 
@@ -150,15 +173,35 @@ def _group(episodes: Iterable[Trajectory]) -> dict[tuple[str, str], list[Traject
     """Groups episodes by policy and task family, in the order of their names."""
     groups: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
     for episode in episodes:
-        groups[episode.policy or "–", episode.manifest.open.task or "free play"].append(episode)
+        groups[name_policy(episode), name_task(episode)].append(episode)
     return dict(sorted(groups.items()))
+
+
+def name_task(trajectory: Trajectory) -> str:
+    return trajectory.manifest.open.task or "free play"
+
+
+def _group_by_policy(episodes: Iterable[Trajectory]) -> dict[str, list[Trajectory]]:
+    groups: dict[str, list[Trajectory]] = defaultdict(list)
+    for episode in episodes:
+        groups[name_policy(episode)].append(episode)
+    return groups
+
+
+def _count_by_policy(named: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    """Counts (name, policy); the name that occurs most often comes first."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, policy in named:
+        counts[name][policy] += 1
+    return {name: dict(counts[name]) for name in sorted(counts, key=lambda name: (-counts[name].total(), name))}
 
 
 def _summarise_policies(scored: Iterable[Trajectory]) -> list[PolicySummary]:
     families: dict[str, list[list[Trajectory]]] = defaultdict(list)
     for (policy, _), group in _group(scored).items():
         families[policy].append(group)
-    return [_summarise_policy(policy, groups) for policy, groups in families.items()]
+    summaries = [_summarise_policy(policy, groups) for policy, groups in families.items()]
+    return sorted(summaries, key=lambda policy: (-policy.mean_reward, policy.policy))
 
 
 def _summarise_policy(policy: str, families: Sequence[Sequence[Trajectory]]) -> PolicySummary:
@@ -185,10 +228,12 @@ def _summarise_task(policy: str, task: str, episodes: list[Trajectory]) -> TaskR
     )
 
 
-def _summarise_checks(scored: Iterable[Trajectory]) -> dict[str, CheckScore]:
-    scores: dict[str, list[float]] = defaultdict(list)
+def _summarise_checks(scored: Iterable[Trajectory]) -> dict[str, dict[str, CheckScore]]:
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for episode in scored:
-        if episode.verdict is not None:
-            for name, score in score_by_check(episode.verdict).items():
-                scores[name].append(score)
-    return {name: CheckScore(fmean(values), len(values)) for name, values in sorted(scores.items())}
+        for finding in episode.verdict.findings if episode.verdict else ():
+            scores[finding.check][name_policy(episode)].append(finding.score)
+    return {
+        check: {policy: CheckScore(fmean(values), len(values)) for policy, values in by_policy.items()}
+        for check, by_policy in sorted(scores.items())
+    }

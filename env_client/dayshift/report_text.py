@@ -1,50 +1,52 @@
-"""The report as plain text for a terminal, which can also be piped and stored."""
+"""The report as plain text for a terminal, which can also be piped and stored; the standings come last."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from dayshift.report import FAILURE_RATE_LIMIT, CheckScore, Histogram, PolicySummary, Summary
+from dayshift.report import FAILURE_RATE_LIMIT, Histogram, PolicySummary, Summary
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def render_text(summary: Summary) -> str:
-    policies = [policy.cells() for policy in summary.policies]
-    parts = [_render_headline(summary)]
-    if policies:
-        parts.append(render_columns(PolicySummary.HEAD, policies))
-    parts.append(_render_tasks(summary))
-    parts.append(
-        f"reward  −1 {_render_sparkline(summary.rewards)} +1\n"
-        f"steps    0 {_render_sparkline(summary.steps)} {summary.steps.edges[-1]:g}"
-    )
+    """All of it: families, checks, flags, how episodes ended, and the standings."""
+    parts = [_render_tasks(summary)]
     if summary.checks:
-        lines = [
-            f"  {score.mean:6.3f}  {name} ({score.findings} findings)" for name, score in _merge_checks(summary).items()
-        ]
-        parts.append("mean score by check\n" + "\n".join(lines))
-    parts.append("how it ended\n" + "\n".join(_render_shares(summary.failure_classes, summary.episodes)))
+        parts.append(_render_checks(summary))
     if summary.flags:
-        parts.append("flags\n" + "\n".join(_render_shares(summary.flags, summary.episodes)))
-    parts.append(_render_failure_rate(summary))
-    return "\n\n".join(parts) + "\n"
+        parts.append(_render_counts("flags", summary.flags, summary.policy_names))
+    return "\n\n".join([*parts, render_standings(summary)])
+
+
+def render_standings(summary: Summary) -> str:
+    """How episodes ended and what each policy earned, which fits on a screen."""
+    names = summary.policy_names
+    parts = [_render_headline(summary), _render_counts("how it ended", summary.failure_classes, names)]
+    if summary.policies:
+        parts.append(render_columns((*PolicySummary.HEAD, "−1 reward +1"), _render_policies(summary)))
+    return "\n\n".join([*parts, _render_failure_rate(summary)]) + "\n"
 
 
 def _render_headline(summary: Summary) -> str:
-    mean = "no reward" if summary.mean_reward is None else f"mean reward {summary.mean_reward:+.4f}"
     counts = ", ".join(f"{number} {ending}" for ending, number in summary.endings.items())
-    return f"{summary.episodes} episodes: {counts}; {mean}; {summary.calls} calls, {summary.answer_bytes / 1e6:.2f} MB"
+    return f"{summary.episodes} episodes: {counts}; {summary.calls} calls, {summary.answer_bytes / 1e6:.2f} MB"
 
 
-def _merge_checks(summary: Summary) -> dict[str, CheckScore]:
-    """Merges the numbered checks of an episode (`… (2)` and so on) into one line; the page shows them separately."""
-    totals: dict[str, float] = {}
-    counts: Counter[str] = Counter()
-    for numbered, score in summary.checks.items():
-        name = numbered.partition(" (")[0]
-        totals[name] = totals.get(name, 0.0) + score.mean * score.findings
-        counts[name] += score.findings
-    return {name: CheckScore(total / counts[name], counts[name]) for name, total in totals.items()}
+def _render_policies(summary: Summary) -> list[tuple[str, ...]]:
+    return [(*policy.cells(), f"|{_render_sparkline(summary.rewards[policy.policy])}|") for policy in summary.policies]
+
+
+def _render_checks(summary: Summary) -> str:
+    names = summary.policy_names
+    rows = [
+        (check, *(f"{scores[name].mean:.3f} ({scores[name].findings})" if name in scores else "–" for name in names))
+        for check, scores in summary.checks.items()
+    ]
+    return render_columns(("mean score (findings) of check", *names), rows)
+
+
+def _render_counts(title: str, counts: Mapping[str, Mapping[str, int]], policies: Sequence[str]) -> str:
+    rows = [(name, *(str(by_policy.get(policy, 0)) for policy in policies)) for name, by_policy in counts.items()]
+    return render_columns((title, *policies), rows)
 
 
 def _render_tasks(summary: Summary) -> str:
@@ -75,10 +77,6 @@ def render_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _render_sparkline(histogram: Histogram) -> str:
     tallest = max(histogram.counts) or 1
     return "".join(_BARS[-(-count * (len(_BARS) - 1) // tallest)] for count in histogram.counts)
-
-
-def _render_shares(counts: dict[str, int], total: int) -> list[str]:
-    return [f"  {number:6d}  {number / total:6.1%}  {name}" for name, number in counts.items()]
 
 
 def _render_failure_rate(summary: Summary) -> str:

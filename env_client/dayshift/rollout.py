@@ -11,10 +11,11 @@ from dayshift.calls import SUBMIT, Action, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
 from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, RetryLater
+from dayshift.intervention import Supervisor
 from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
 from dayshift.progress import Progress
-from dayshift.recorder import Recorder
+from dayshift.recorder import EpisodeRecorder
 from dayshift.step import Step
 from dayshift.tool_surface import Surface
 from dayshift.trajectory import Blame, Cost, Manifest, Quarantine, Trajectory, group_id, versions
@@ -80,13 +81,15 @@ async def rollouts(
     *,
     concurrency: int = 32,
     version: str | Callable[[], str] | None = None,
-    recorder: Recorder | None = None,
+    recorder: EpisodeRecorder | None = None,
     connection: AsyncConnection | None = None,
     progress: bool | None = None,
     retries: int = 0,
     surface: str | None = None,
     max_answer_chars: int = MAX_ANSWER_CHARS,
     group_size: int = 1,
+    max_steps: int | None = None,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[Trajectory]:
     """Yields trajectories in the order in which they finish; every task is attempted `group_size` times.
 
@@ -94,9 +97,15 @@ async def rollouts(
     ends all. `version` (or `policy.version`) is read at every step, because a policy may change while episodes run.
     """
     session = connection or AsyncConnection(connections=min(concurrency, _MAX_CONNECTIONS))
-    options: _OpenOptions = {"retries": retries, "surface": surface, "max_answer_chars": max_answer_chars}
+    options: _OpenOptions = {
+        "retries": retries,
+        "surface": surface,
+        "max_answer_chars": max_answer_chars,
+        "max_steps": max_steps,
+        "supervisor": supervisor,
+    }
     attempts = ((request, number) for request in tasks for number in range(group_size))
-    pool = _WorkerPool(policy, attempts, session, version, options)
+    pool = _WorkerPool(policy, attempts, session, version, options, fetches_diffs=recorder is not None)
     workers = [asyncio.create_task(pool.work()) for _ in range(concurrency)]
     total = _count(tasks)
     progress_bar = Progress(None if total is None else total * group_size, enabled=progress)
@@ -121,6 +130,8 @@ class _OpenOptions(TypedDict):
     retries: int
     surface: str | None
     max_answer_chars: int
+    max_steps: int | None
+    supervisor: Supervisor | None
 
 
 async def group_rollouts(
@@ -130,12 +141,14 @@ async def group_rollouts(
     group_size: int,
     concurrency: int = 32,
     version: str | Callable[[], str] | None = None,
-    recorder: Recorder | None = None,
+    recorder: EpisodeRecorder | None = None,
     connection: AsyncConnection | None = None,
     progress: bool | None = None,
     retries: int = 0,
     surface: str | None = None,
     max_answer_chars: int = MAX_ANSWER_CHARS,
+    max_steps: int | None = None,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[Group]:
     """Yields whole groups of attempts at one instance, in the order in which they are complete.
 
@@ -154,6 +167,8 @@ async def group_rollouts(
         surface=surface,
         max_answer_chars=max_answer_chars,
         group_size=group_size,
+        max_steps=max_steps,
+        supervisor=supervisor,
     ):
         members = open_groups.setdefault(trajectory.group or "", [])
         members.append(trajectory)
@@ -172,12 +187,16 @@ class _WorkerPool:
         connection: AsyncConnection,
         version: str | Callable[[], str] | None,
         options: _OpenOptions,
+        *,
+        fetches_diffs: bool = False,
     ) -> None:
         self._policy = policy
         self._attempts = attempts
         self._connection = connection
         self._version = version
         self._options = options
+        # A recording shows what each step changed; a trainer that records nothing does not pay for it.
+        self._fetches_diffs = fetches_diffs
         self._finished: asyncio.Queue[Trajectory | None] = asyncio.Queue()
 
     async def work(self) -> None:
@@ -231,6 +250,8 @@ class _WorkerPool:
         except Exception as error:  # noqa: BLE001 - a bug of a policy ends its session episode only
             quarantine = Quarantine(blame="policy", kind=type(error).__name__, because=str(error))
         step_versions = step_versions[: len(episode.steps)]
+        if self._fetches_diffs:
+            await episode.fetch_diff()
         return Trajectory.of(
             episode.protocol, version, policy=self._name, quarantine=quarantine, step_versions=step_versions
         )

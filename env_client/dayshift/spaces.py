@@ -1,16 +1,18 @@
 """The action and observation spaces."""
 
 import json
-import string
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, TypedDict
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
 
 from dayshift.argument_sampling import sample_arguments
 from dayshift.calls import Call
 from dayshift.operations import Catalogue
+from dayshift.text_space import UnicodeText
 
 MAX_BRIEF_CHARS = 20_000
 MAX_BODY_CHARS = 100_000
@@ -18,22 +20,6 @@ MAX_ARGUMENTS_CHARS = 1 << 20
 MAX_CLOCK_CHARS = 40
 UNLIMITED_STEPS = 2**31 - 1
 CUT_NOTE = "\n… cut, {missing} more characters"
-
-
-class UnicodeText(spaces.Text):  # noqa: PLW1641 - compared by value and, like every Gymnasium space, unhashable
-    """Any Unicode text up to a length, because customers write in many alphabets."""
-
-    def __init__(self, max_length: int, *, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(max_length, min_length=0, charset=string.printable, seed=seed)
-
-    def contains(self, x: Any) -> bool:
-        return isinstance(x, str) and len(x) <= self.max_length
-
-    def __repr__(self) -> str:
-        return f"UnicodeText({self.max_length})"
-
-    def __eq__(self, other: object, /) -> bool:
-        return isinstance(other, UnicodeText) and self.max_length == other.max_length
 
 
 class EncodedAction(TypedDict):
@@ -59,9 +45,12 @@ class CallSpace(spaces.Dict):
             mask=None if mask is None else mask["operation"],
             probability=None if probability is None else probability["operation"],
         )
-        operation = self.operations[self.operations.names[int(index)]]
-        arguments = sample_arguments(operation.schema, self["arguments"].np_random)
-        return {"operation": index, "arguments": json.dumps(arguments)}
+        return {"operation": index, "arguments": self.sample_arguments(int(index), self["arguments"].np_random)}
+
+    def sample_arguments(self, index: int, chance: np.random.Generator) -> str:
+        """Samples arguments that the schema of an operation allows, as JSON text."""
+        operation = self.operations[self.operations.names[index]]
+        return json.dumps(sample_arguments(operation.schema, chance))
 
     def encode(self, call: Call) -> EncodedAction:
         """Returns a call as a member of this space."""
@@ -75,6 +64,30 @@ class CallSpace(spaces.Dict):
             if 0 <= index < len(self.operations):
                 return {**action, "operation": self.operations.names[index]}
         return action
+
+
+class BatchedCallSpace(spaces.Dict):
+    """The calls of a vector of environments; a sample holds one call for each that the schemas allow."""
+
+    def __init__(self, calls: CallSpace, num_envs: int) -> None:
+        self._calls = calls
+        subspaces = {name: batch_space(space, num_envs) for name, space in calls.spaces.items()}
+        super().__init__(subspaces, seed=deepcopy(calls.np_random))
+
+    def sample(self, mask: Any = None, probability: Any = None) -> dict[str, Any]:
+        indices = self["operation"].sample(
+            mask=None if mask is None else mask["operation"],
+            probability=None if probability is None else probability["operation"],
+        )
+        chance = self["arguments"].np_random
+        arguments = tuple(self._calls.sample_arguments(int(index), chance) for index in indices)
+        return {"operation": indices, "arguments": arguments}
+
+
+@batch_space.register(CallSpace)
+def _batch_calls(space: CallSpace, n: int = 1) -> BatchedCallSpace:
+    """Gymnasium's own vectors batch the space by this too."""
+    return BatchedCallSpace(space, n)
 
 
 def observation_space(max_body_chars: int = MAX_BODY_CHARS) -> spaces.Dict:

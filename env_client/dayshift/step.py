@@ -46,7 +46,7 @@ class Step:
 
     @property
     def refused(self) -> bool:
-        return not 200 <= self.status < 400
+        return is_refusal(self.status)
 
     def json(self) -> Any:
         return json.loads(self.body) if self.body else None
@@ -55,6 +55,11 @@ class Step:
         if self.refused:
             raise Refusal(self.call.operation, self.status, self.text)
         return self
+
+
+def is_refusal(status: int) -> bool:
+    """Also for 0, which stands for no answer."""
+    return not 200 <= status < 400
 
 
 @lru_cache(maxsize=65536)

@@ -1,6 +1,7 @@
 """Samples a task family for each episode whose task is not given."""
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,23 +9,31 @@ from dayshift.errors import UsageError
 from dayshift.wire import Families, Split
 
 
-def list_eligible_tasks(families: Families, products: tuple[str, ...], split: Split, prefix: str = "") -> list[str]:
+def list_eligible_tasks(
+    families: Families, products: tuple[str, ...], split: Split, prefix: str | Sequence[str] = ""
+) -> list[str]:
     """Lists the families of a split whose ids start with `prefix` and that need none but these products.
 
-    Without `products`, every product is allowed.
+    `prefix` may be a sequence instead: ids, and prefixes that end in a slash. Without `products`, all are allowed.
     """
     tasks = [
         family.id
         for family in families.families
         if split in family.split
-        and family.id.startswith(prefix)
+        and _is_wanted(family.id, prefix)
         and (not products or set(family.products) <= set(products))
     ]
     if not tasks:
-        kind = f" {prefix}…" if prefix else ""
+        kind = f" {prefix}…" if isinstance(prefix, str) and prefix else "" if not prefix else f" of {', '.join(prefix)}"
         allowed = ", ".join(products) or "these products"
         raise UsageError(f"no task{kind} of the {split} split works with {allowed} alone")
     return sorted(tasks)
+
+
+def _is_wanted(family: str, wanted: str | Sequence[str]) -> bool:
+    if isinstance(wanted, str):
+        return family.startswith(wanted)
+    return any(family == each or (each.endswith("/") and family.startswith(each)) for each in wanted)
 
 
 def sample_task(tasks: list[str], seed: int) -> str:

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import gymnasium
 
 from dayshift.calls import ORCHESTRATOR
 from dayshift.delegation import orchestrator_operations
-from dayshift.env import Observation, OnFault, build_observation
+from dayshift.env import OnFault
 from dayshift.episode_opener import EpisodeOpener
 from dayshift.errors import HarnessFault, UsageError
 from dayshift.http_flow import ANSWER_SECONDS
+from dayshift.observation import Observation, build_observation, dump_verdict
 from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
-from dayshift.recorder import Recorder
+from dayshift.recorder import EpisodeRecorder
 from dayshift.spaces import MAX_BODY_CHARS
 from dayshift.team import DEFAULT_TURNS, OrchestratorInput, SpecialistInput, Team
 from dayshift.trajectory import Quarantine
@@ -26,7 +27,7 @@ Orchestrator = Callable[[OrchestratorInput], object]
 
 
 class TeamInfo(TypedDict):
-    """What the trainer sees in addition. The same calls in the same episode give the same info."""
+    """What the trainer sees in addition. The same calls in the same episode give the same info; no value is None."""
 
     agent: str
     task: str
@@ -38,11 +39,12 @@ class TeamInfo(TypedDict):
     operation: str
     # The last call was declined or malformed.
     refused: bool
-    # At the end of a scored episode: the verdict with all its findings, and the reward of each agent.
-    verdict: dict[str, Any] | None
+    # The reward of each agent; empty before the end of a scored episode.
     rewards: dict[str, float]
+    # The verdict with all its findings, at the end of a scored episode.
+    verdict: NotRequired[dict[str, Any]]
     # Why no agent has a reward; only with on_fault="quarantine". Do not learn from it, at either level.
-    quarantined: str | None
+    quarantined: NotRequired[str]
 
 
 class TeamOptions(TypedDict, total=False):
@@ -54,7 +56,7 @@ class TeamOptions(TypedDict, total=False):
     faults: str
     control_url: str | None
     on_fault: OnFault
-    recorder: Recorder | None
+    recorder: EpisodeRecorder | None
     max_body_chars: int
     timeout: float
     turns: int
@@ -73,7 +75,7 @@ class TeamRunner:
         faults: str = "none",
         control_url: str | None = None,
         on_fault: OnFault = "raise",
-        recorder: Recorder | None = None,
+        recorder: EpisodeRecorder | None = None,
         max_body_chars: int = MAX_BODY_CHARS,
         timeout: float = ANSWER_SECONDS,
         turns: int = DEFAULT_TURNS,
@@ -149,7 +151,7 @@ class TeamRunner:
         protocol = self.team.episode.protocol
         verdict = self.team.episode.verdict if self._quarantined is None else None
         operation, refused = self._last_call(agent)
-        return TeamInfo(
+        info = TeamInfo(
             agent=agent,
             task=protocol.request.task or "",
             seed=protocol.request.seed,
@@ -157,10 +159,13 @@ class TeamRunner:
             fingerprint=protocol.opened.fingerprint,
             operation=operation,
             refused=refused,
-            verdict=None if verdict is None else verdict.model_dump(),
             rewards={} if verdict is None else self.team.rewards,
-            quarantined=self._quarantined,
         )
+        if verdict is not None:
+            info["verdict"] = dump_verdict(verdict)
+        if self._quarantined is not None:
+            info["quarantined"] = self._quarantined
+        return info
 
     def close_episode(self) -> None:
         if self._team is not None:
@@ -209,4 +214,5 @@ class TeamRunner:
 
     def _record(self, quarantine: Quarantine | None) -> None:
         if self._recorder is not None:
+            self.team.episode.fetch_diff()
             self._recorder.record(self.team.trajectory(quarantine))

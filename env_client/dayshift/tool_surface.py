@@ -13,7 +13,7 @@ from dayshift.calls import SUBMIT
 from dayshift.errors import UsageError
 from dayshift.lookup import call_tool, describe_tool, find_tool
 from dayshift.operations import AnthropicTool, Catalogue, OpenAiTool, Operation
-from dayshift.step import Step
+from dayshift.step import Step, is_refusal
 
 if TYPE_CHECKING:
     from dayshift.episode import AsyncEpisode, Episode
@@ -62,14 +62,19 @@ class Surface:
         return self.read(episode.act({"operation": tool, "arguments": arguments}))
 
     def read(self, step: Step) -> str:
+        """Returns the answer of a step as a model reads it."""
+        return self.render_answer(step.call.operation, step.status, step.body)
+
+    def render_answer(self, operation: str, status: int, body: bytes) -> str:
         """Returns an answer as a model reads it: shortened, and a refusal with its status first."""
-        if step.call.operation == SUBMIT and not step.refused:
+        refused = is_refusal(status)
+        if operation == SUBMIT and not refused:
             return "Done."
-        prefix = ("error: " if step.status == 0 else f"{step.status}: ") if step.refused else ""
-        if not step.body:
-            return f"{prefix or f'{step.status}: '}no content"
-        operation = self.operations.find(step.call.operation)
-        return prefix + fit_answer(step.text, self.max_answer_chars - len(prefix), operation)
+        prefix = ("error: " if status == 0 else f"{status}: ") if refused else ""
+        if not body:
+            return f"{prefix or f'{status}: '}no content"
+        text = body.decode(errors="replace")
+        return prefix + fit_answer(text, self.max_answer_chars - len(prefix), self.operations.find(operation))
 
     def wrap(self, operation: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Returns the tool and the arguments with which a model that has this surface makes a call."""
@@ -114,8 +119,7 @@ def build_surface(
         chosen = [operation for operation in own if operation.is_core or operation.product in without]
         tools = [*(operation.core for operation in chosen), find_tool(describes=True), call_tool(), *closing]
     elif name == "search":
-        last = [operation for operation in closing if operation.name == closing[-1].name]
-        tools = [find_tool(), describe_tool(), call_tool(), *last]
+        tools = [find_tool(), describe_tool(), call_tool(), *closing[-1:]]
     elif is_task_surface(name):
         number = int(name[len(_TASK) : -1]) if name != "task" else distractors
         tools, assisted = [*_choose_task_tools(own, solution, number, seed), *closing], True

@@ -12,8 +12,10 @@ from pydantic import Field, JsonValue
 
 from dayshift.calls import Call
 from dayshift.errors import HarnessFault
+from dayshift.intervention import Intervention
 from dayshift.model_record import ModelRecord
 from dayshift.step import Step
+from dayshift.trajectory_changes import RecordedChange, assign_steps, bound_changes
 from dayshift.version import VERSION
 from dayshift.wire import Budget, Message, OpenRequest, Verdict
 
@@ -65,6 +67,13 @@ class Manifest(Message):
     surface: SurfaceRecord | None = None
     # The schema of the answer that the work asks for, where it asks for one.
     answer_schema: dict[str, JsonValue] | None = None
+    # The bound that the trainer set on the steps, where it set one.
+    max_steps: int | None = None
+
+    @property
+    def step_budget(self) -> int | None:
+        """The steps that the agent had: the task's budget, or the trainer's bound where that is smaller."""
+        return smaller_budget(self.budget, self.max_steps)
 
 
 class RecordedStep(Message):
@@ -158,6 +167,11 @@ class Trajectory(Message):
     attempt: int | None = None
     # The conversation, where a model played through `dayshift run`.
     model: ModelRecord | None = None
+    # The rows that the episode changed, by step; None where nobody asked for them. Some may be left out of a long list.
+    changes: list[RecordedChange] | None = None
+    changes_cut: int = 0
+    # Where somebody stepped in: paused the episode, replaced or vetoed a call, or took over.
+    interventions: list[Intervention] = Field(default_factory=list)
 
     @property
     def ending(self) -> Ending:
@@ -178,6 +192,11 @@ class Trajectory(Message):
         return self.verdict is not None and bool(self.verdict.flags)
 
     @property
+    def intervened(self) -> bool:
+        """True if somebody changed what the policy did; exports for training leave such an episode out."""
+        return any(intervention.changed_call for intervention in self.interventions)
+
+    @property
     def on_policy(self) -> bool:
         """False if the policy's version changed during the episode."""
         return len({step.policy_version for step in self.steps} - {None}) <= 1
@@ -196,6 +215,7 @@ class Trajectory(Message):
     ) -> "Trajectory":
         versions = [*step_versions, *[policy_version] * (len(protocol.steps) - len(step_versions))]
         steps = [_record_step(step, version) for step, version in zip(protocol.steps, versions, strict=True)]
+        changes, changes_cut = _record_changes(protocol)
         return cls(
             manifest=_build_manifest(protocol),
             steps=steps,
@@ -206,7 +226,15 @@ class Trajectory(Message):
             policy_version=policy_version,
             turns=list(turns),
             rewards=dict(rewards or {}),
+            changes=changes,
+            changes_cut=changes_cut,
+            interventions=list(protocol.interventions),
         )
+
+
+def smaller_budget(budget: Budget | None, max_steps: int | None) -> int | None:
+    bounds = [*([] if budget is None else [budget.steps]), *([] if max_steps is None else [max_steps])]
+    return min(bounds, default=None)
 
 
 def group_id(request: OpenRequest) -> str:
@@ -243,6 +271,7 @@ def _build_manifest(protocol: "EpisodeProtocol") -> Manifest:
         versions=versions(),
         surface=None if protocol.surface is None else _record_surface(protocol.surface),
         answer_schema=opened.answer_schema,
+        max_steps=protocol.max_steps,
     )
 
 
@@ -286,6 +315,10 @@ def _record_step(step: Step, policy_version: str | None) -> RecordedStep:
         policy_version=policy_version,
         actor=step.actor,
     )
+
+
+def _record_changes(protocol: "EpisodeProtocol") -> tuple[list[RecordedChange] | None, int]:
+    return (None, 0) if protocol.diff is None else bound_changes(assign_steps(protocol.diff, protocol.steps))
 
 
 def to_json_value(value: Any) -> Any:

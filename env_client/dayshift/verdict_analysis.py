@@ -1,20 +1,9 @@
-"""Verdict analysis: the score of each check, and the class of each failure."""
+"""Verdict analysis: the class of each failure."""
 
 from dayshift.trajectory import Trajectory
 from dayshift.wire import Verdict
 
 PASSED = "passed"
-
-
-def score_by_check(verdict: Verdict) -> dict[str, float]:
-    """Returns the score of each check; a check that occurs twice gets a number."""
-    scores: dict[str, float] = {}
-    for finding in verdict.findings:
-        name, number = finding.check, 2
-        while name in scores:
-            name, number = f"{finding.check} ({number})", number + 1
-        scores[name] = finding.score
-    return scores
 
 
 def classify_failure(trajectory: Trajectory) -> str:

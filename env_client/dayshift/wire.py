@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 # Incremented with every change that an older peer cannot read.
-WIRE_VERSION = "3"
+WIRE_VERSION = "4"
 
 Outcome = Literal["passed", "failed", "unscored"]
 Split = Literal["train", "validation", "test"]
@@ -35,7 +35,7 @@ class Family(Message):
     # The number of different instances in each split; seeds below it are all different, larger ones begin again.
     instances: dict[Split, int]
     budget: Budget
-    # What the family's known solutions call; the surface `task` is made of it.
+    # What the family's known solutions call, in an assisted episode; the surface `task` is made of it.
     operations: list[str] = []
 
 
@@ -55,6 +55,8 @@ class OpenRequest(Message):
     faults: str = Field(default="none", max_length=100)
     # Adds the task's candidate calls to the answer, for policies that choose among calls.
     menu: bool = False
+    # Lets the agent have the tool surface `task`, which shows what known solutions use; every record says so.
+    assisted: bool = False
 
 
 class MenuItem(Message):
@@ -70,6 +72,13 @@ class ProductAccess(Message):
     base_url: str
     credential: str = Field(repr=False)
     openapi_url: str
+
+
+class McpAccess(Message):
+    """Where an MCP client finds the tools of all products of one episode, and the credential that opens them."""
+
+    url: str
+    credential: str = Field(repr=False)
 
 
 class Opened(Message):
@@ -89,6 +98,26 @@ class Opened(Message):
     answer_schema: dict[str, JsonValue] | None = None
     # In random order; only where the request asks for it and the task has one.
     menu: list[MenuItem] | None = None
+    mcp: McpAccess | None = None
+
+
+class AccessQuery(Message):
+    """`POST /v1/access`: asks what a credential of an agent opens."""
+
+    credential: str = Field(min_length=1, max_length=512, repr=False)
+
+
+class AgentAccess(Message):
+    """The answer to `POST /v1/access`: the products that a credential opens, at the addresses that services use."""
+
+    episode_id: str
+    products: dict[str, ProductAccess]
+    seed: int = 0
+    answer_schema: dict[str, JsonValue] | None = None
+    # What the family's known solutions call, in an assisted episode; the surface `task` is made of it.
+    operations: list[str] = []
+    # The playground has nothing to finish, and nobody there answers later.
+    can_finish: bool = True
 
 
 class EpisodePhase(StrEnum):
@@ -168,6 +197,26 @@ class Flag(Message):
     evidence: str
 
 
+class Harm(Message):
+    """Something that the agent damaged; the weight counts stray edits."""
+
+    weight: float
+    because: str
+
+
+class Breakdown(Message):
+    """The numbers of the reward: earned * efficiency * precision - (1 - precision)."""
+
+    earned: float
+    efficiency: float
+    precision: float
+    # The sum of all harms, in stray edits.
+    harm: float = 0.0
+    slips: int = 0
+    steps_beyond_par: int = 0
+    harms: list[Harm] = []
+
+
 class Verdict(Message):
     """The result of an episode. `reward` is None if and only if the episode is unscored."""
 
@@ -183,6 +232,8 @@ class Verdict(Message):
     clock: str = ""
     # As in `Opened`: verdicts of the same task and seed are comparable where this is the same.
     salt: str | None = None
+    # None for an unscored episode, and in recordings that are older than wire version 4.
+    breakdown: Breakdown | None = None
 
 
 class Closed(Message):
@@ -277,6 +328,143 @@ class Playground(Message):
     """`GET /v1/playground`: the standing free play."""
 
     products: dict[str, PlaygroundAccess]
+
+
+Person = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class PersonRequest(Message):
+    """`POST /v1/episodes/{id}/pause`, `…/resume` and `…/take-over`: who asks for it, for the audit log."""
+
+    person: Person
+
+
+class CloseRequest(Message):
+    """`POST /v1/episodes/{id}/close`; a trainer closes without a name."""
+
+    person: Person | None = None
+
+
+class LiveEpisode(Message):
+    """An open episode, as of the watchdog's last look."""
+
+    episode_id: str
+    task: str | None
+    seed: int
+    split: Split
+    world: str
+    faults: str
+    brief: str
+    products: list[str]
+    steps: int
+    budget: Budget | None
+    clock: str
+    revisions: dict[str, int]
+    idle_seconds: float
+    # Seconds until it is closed as abandoned; None while a person holds it, and where it has no lease.
+    lease_left: float | None
+    # Who holds the agent back, and whether they work in its place.
+    held_by: str | None = None
+    taken_over: bool = False
+    because: str | None = None
+
+
+class ServiceState(Message):
+    """One process of a product."""
+
+    product: str
+    instance: str
+    url: str
+    harness_url: str
+    state: str
+    episodes: int
+
+
+class LiveOverview(Message):
+    """`GET /v1/live`: what is open, and what serves it."""
+
+    episodes: list[LiveEpisode]
+    services: list[ServiceState]
+    max_episodes: int
+    lease_seconds: float
+
+
+class TailRequest(Message):
+    """`POST /v1/episodes/{id}/tail`: by product, the step and the revision that are known already."""
+
+    after: dict[str, tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]] = {}
+
+
+class Tail(Message):
+    """Steps and changes since the marks, in bounded portions, and the marks to read on from."""
+
+    episode_id: str
+    steps: list[TrajectoryStep]
+    changes: dict[str, list[ChangeOut]]
+    next: dict[str, tuple[int, int]]
+    state: EpisodeState
+
+
+class TakenOver(Message):
+    """The answer to `take-over`: what the agent was given, with a credential of the person's own."""
+
+    episode_id: str
+    task: str | None
+    brief: str
+    budget: Budget | None
+    products: dict[str, ProductAccess]
+    clock: str
+    answer_schema: dict[str, JsonValue] | None = None
+
+
+class Approval(Message):
+    """Something that waits for a person: an agent has asked a colleague, whom a person plays."""
+
+    approval_id: str
+    episode_id: str
+    task: str | None
+    # The product's ids of the colleague and of the thread, and what the agent wrote.
+    colleague: int
+    thread: int
+    note: str
+    # What may not be created before it is approved.
+    gates: list[str]
+    # What the colleague would write: the text of an approval.
+    reply: str
+    clock: str
+    asked_at: str
+
+
+class Approvals(Message):
+    """`GET /v1/approvals`."""
+
+    approvals: list[Approval]
+
+
+class DecisionRequest(Message):
+    """`POST /v1/approvals/{id}`."""
+
+    person: Person
+    decision: Literal["approve", "decline"]
+    # What the colleague writes on the thread in place of the task's own words.
+    note: Annotated[str, Field(max_length=5000)] = ""
+
+
+class AuditEvent(Message):
+    """Something that happened to an episode or a product, and the person who did it, where one did."""
+
+    at: str
+    kind: str
+    episode_id: str | None
+    product: str | None
+    person: str | None
+    because: str
+
+
+class Audit(Message):
+    """`GET /v1/audit`: the last events, the latest first."""
+
+    events: list[AuditEvent]
 
 
 class Problem(Message):

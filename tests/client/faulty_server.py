@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from dayshift.connection import Address
-from dayshift.wire import Budget, Closed, Opened, ProductAccess, Trajectory, TrajectoryStep, Verdict
+from dayshift.wire import Budget, Closed, MenuItem, Opened, ProductAccess, Trajectory, TrajectoryStep, Verdict
 
 from services.kernel import catalog
 from services.kernel.app import create_api
@@ -41,6 +41,8 @@ class FaultyServer:
     raw_submit: bytes | None = None
     # How often control asks to come back later before it opens an episode.
     busy: int = 0
+    # The candidate calls that control offers.
+    menu: list[MenuItem] | None = None
 
     def start(self) -> None:
         # Written before anybody waits for it: describing a whole product takes a while.
@@ -124,6 +126,7 @@ class FaultyServer:
                 products={"crm": access},
                 fingerprint="f",
                 clock=CLOCK,
+                menu=self.menu,
             )
         )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import dayshift
 import httpx
 import pytest
-from dayshift.cli import _build_parser, main
+from dayshift.cli import build_parser, main
 from dayshift.connection import Address
 from dayshift.play import create_prompt, describe_operation, list_completions, parse_line, play
 from dayshift.recorder import SCORED
@@ -154,7 +154,7 @@ def test_every_option_says_what_it_is_for() -> None:
 
 
 def _parsers() -> Iterator[argparse.ArgumentParser]:
-    for action in _build_parser()._actions:
+    for action in build_parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
             yield from action.choices.values()
 

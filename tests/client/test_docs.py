@@ -8,7 +8,8 @@ from pathlib import Path
 
 import gymnasium
 import pytest
-from dayshift.env import DayshiftEnv, Info
+from dayshift.env import DayshiftEnv
+from dayshift.observation import Info
 from dayshift.team_runner import TeamInfo, TeamOptions, TeamRunner
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from dayshift.call_features import FEATURES
+from dayshift.call_signs import compute_signs
 from dayshift.calls import SUBMIT
 from dayshift.errors import NoMenu
 
@@ -80,6 +81,34 @@ def test_reading_a_record_is_reflected_in_the_features(menu: dayshift.Menu) -> N
     }
     assert about[target] == 1.0
     assert all(value == 0.0 for contact, value in about.items() if contact != target)
+
+
+def test_an_update_does_not_take_back_what_reading_the_record_has_shown(menu: dayshift.Menu) -> None:
+    menu.reset(seed=3)
+    right = find_correction(dayshift.OpenRequest(task=TASK, seed=3))[0]
+    read = dayshift.call("crm.contacts.get", contactId=right.arguments["contactId"])
+    menu.step(list(menu.calls).index(read))
+
+    observation, *_ = menu.step([str(call) for call in menu.calls].index(str(right)))
+
+    named = FEATURES.index("its record shares words with the brief")
+    assert observation["features"][list(menu.calls).index(read)][named] == 1.0
+
+
+def test_signs_tell_operations_fields_and_keywords_apart_and_not_people() -> None:
+    def sign(operation: str, **properties: object) -> tuple[float, ...]:
+        return compute_signs(dayshift.call(operation, contactId="17", properties=properties))
+
+    phone = sign("crm.contacts.update", phone="+49 30 901820")
+
+    assert phone == sign("crm.contacts.update", phone="030 5550")
+    assert phone != sign("crm.deals.update", phone="030 5550")
+    assert phone != sign("crm.contacts.update", email="marta@corvane.eu")
+    assert sign("crm.tasks.update", status="COMPLETED") != sign("crm.tasks.update", status="NOT_STARTED")
+    assert sign("crm.contacts.update", lastname="Brandt") == sign("crm.contacts.update", lastname="Okafor")
+    # Models that were trained in another process read the same numbers.
+    assert phone[:8] == (1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0)
+    assert all(-1.0 <= number <= 1.0 for number in phone)
 
 
 def test_choosing_an_empty_row_wastes_a_step(address: Any) -> None:

@@ -80,7 +80,9 @@ def test_gymnasium_knows_the_environments_in_either_order(order: str) -> None:
     ids = _python(f"{order}; print(*[i for i in gymnasium.registry if i.startswith('dayshift/')])").split()
 
     names = [product.capitalize() for product in catalog.declared()]
-    assert sorted(ids) == sorted(f"dayshift/{name}-v0" for name in (*names, "Office", "Orchestrator", "Specialist"))
+    assert sorted(ids) == sorted(
+        f"dayshift/{name}-v0" for name in (*names, "Menu", "Office", "Orchestrator", "Specialist")
+    )
 
 
 def test_the_client_registers_every_product_of_the_catalogue() -> None:

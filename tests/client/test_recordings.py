@@ -4,9 +4,9 @@ import asyncio
 import gzip
 import json
 import math
-from dataclasses import replace
+import re
+from html import escape
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import dayshift
@@ -203,26 +203,31 @@ def test_the_report_counts_and_averages_correctly(folder: Path) -> None:
     summary = summarise(load(folder, quarantined=True))
     text = render_text(summary)
 
-    assert summary.episodes == 13 == sum(summary.endings.values()) == sum(summary.failure_classes.values())
+    assert summary.episodes == 13 == sum(summary.endings.values())
     assert summary.endings == {"passed": 4, "failed": 8, "quarantined": 1}
     assert summary.failure_classes == {
-        "passed": 4,
-        "agent: harm done": 4,
-        "agent: did nothing": 4,
-        "harness: StaleRead": 1,
+        "agent: did nothing": {"do_nothing": 4},
+        "agent: harm done": {"careless": 4},
+        "passed": {"diligent": 4},
+        "harness: StaleRead": {"diligent": 1},
     }
-    assert sum(summary.rewards.counts) == 12
+    assert {policy: sum(histogram.counts) for policy, histogram in summary.rewards.items()} == {
+        "careless": 4,
+        "diligent": 4,
+        "do_nothing": 4,
+    }
     means = {row.policy: row.mean_reward for row in summary.tasks}
     assert means["diligent"] > means["careless"] > means["do_nothing"] == 0.0
-    assert summary.mean_reward == fmean(trajectory.reward for trajectory in load(folder))
-    assert summary.checks["RecordReads"] == (8 / 12, 12)
+    assert summary.checks["RecordReads"] == {"careless": (1, 4), "diligent": (1, 4), "do_nothing": (0, 4)}
     assert {trajectory.policy: (trajectory.judged, trajectory.passed) for trajectory in summary.policies} == {
         "careless": (4, 0),
         "diligent": (4, 4),
         "do_nothing": (4, 0),
     }
     assert all(trajectory.mean_reward == pytest.approx(means[trajectory.policy]) for trajectory in summary.policies)
+    assert [policy.policy for policy in summary.policies] == ["diligent", "careless", "do_nothing"]
     assert "diligent    1         4       4       100.0%  51.0% – 100.0%" in text
+    assert text.index("how it ended") < text.index("95 % interval") < text.index("environment failure rate")
     assert summary.failure_rate == 1 / 13 > 0.05
     assert "7.69% (1 of 13), ABOVE the 5% line" in text
     assert not summary.trustworthy
@@ -234,11 +239,41 @@ def test_the_interval_of_a_share_is_wilsons() -> None:
     assert wilson_interval(1, 1)[1] == 1.0
 
 
-def test_a_check_that_an_episode_has_several_times_is_one_line_in_the_terminal() -> None:
-    summary = replace(summarise([]), checks={"Replied": CheckScore(1.0, 1), "Replied (2)": CheckScore(0.0, 3)})
+def test_a_check_that_an_episode_has_several_times_is_one_line(folder: Path) -> None:
+    trajectory = next(load(folder))
+    assert trajectory.verdict is not None
+    first = trajectory.verdict.findings[0]
+    findings = [first.model_copy(update={"check": "Replied", "score": score}) for score in (1.0, 0.0, 0.0, 0.0)]
+    verdict = trajectory.verdict.model_copy(update={"findings": findings})
+    summary = summarise([trajectory.model_copy(update={"verdict": verdict, "policy": "p"})])
 
-    assert "0.250  Replied (4 findings)" in render_text(summary)
-    assert "Replied (2)" in render_html(summary)
+    assert summary.checks == {"Replied": {"p": CheckScore(0.25, 4)}}
+    assert "0.250 (4)" in render_text(summary)
+    assert "0.250 (4)" in render_html(summary)
+
+
+def test_every_number_of_the_page_leads_to_episodes_that_can_be_read_step_by_step(folder: Path) -> None:
+    trajectories = list(load(folder, quarantined=True))
+    page = render_html(summarise(trajectories))
+    anchors = set(re.findall(r'id="(\w+)"', page))
+    linked = re.findall(r'href="#(\w+)"', page)
+    diligent_episode = next(trajectory for trajectory in trajectories if trajectory.policy == "diligent")
+
+    assert set(linked) <= anchors
+    assert {anchor for anchor in anchors if anchor.startswith("e")} == {f"e{number}" for number in range(1, 14)}
+    assert set(re.findall(r'<a href="#l\w+">([^<]+)</a>', page)) >= {"4", "1", "1.000 (4)"}
+    assert escape(diligent_episode.steps[0].target) in page
+    assert escape(diligent_episode.manifest.brief) in page
+    assert page.count("<h3>Verdict: ") == 12
+
+
+def test_the_page_of_a_long_run_stays_small_and_shows_some_episodes_of_every_policy(folder: Path) -> None:
+    trajectories = [trajectory for trajectory in load(folder) for _ in range(100)]
+    page = render_html(summarise(trajectories))
+
+    assert "800 more episodes are listed without their steps" in page
+    assert page.count("<h3>Verdict: passed") == 134
+    assert len(page) < 5_000_000
 
 
 def test_a_report_without_episodes_renders() -> None:
@@ -260,7 +295,8 @@ def test_the_page_loads_nothing_and_escapes_its_content(folder: Path) -> None:
     assert "&lt;script&gt;" in page
     assert "<title>A &amp; B</title>" in page
     assert not any(word in page for word in ("http://", "https://", "src=", "@import", "url("))
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 2
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
 
 
 def test_chat_rows_come_from_passed_episodes_only(folder: Path, connection: Connection) -> None:
@@ -375,3 +411,32 @@ def _with_verdict(trajectory: Trajectory, **changes: Any) -> Trajectory:
 
 def _with_manifest(trajectory: Trajectory, **changes: Any) -> Trajectory:
     return trajectory.model_copy(update={"manifest": trajectory.manifest.model_copy(update=changes)})
+
+
+def test_a_recording_holds_the_rows_that_each_step_changed(folder: Path) -> None:
+    for trajectory in load(folder):
+        assert trajectory.changes is not None
+        corrections = [
+            change
+            for change in trajectory.changes
+            if change.is_by_agent and trajectory.steps[change.step - 1].operation == "crm.contacts.update"
+        ]
+        if trajectory.policy == "do_nothing":
+            assert trajectory.changes == []
+            continue
+        correction = corrections[-1]
+        assert correction.before is not None
+        assert correction.after is not None
+        written = json.loads(trajectory.steps[correction.step - 1].request)["properties"]["phone"]
+        assert correction.before["properties"].get("phone") != written
+        assert correction.after["properties"]["phone"] == written
+
+
+def test_a_verdict_tells_the_numbers_of_its_reward(folder: Path) -> None:
+    for trajectory in load(folder):
+        assert trajectory.verdict is not None
+        numbers = trajectory.verdict.breakdown
+        assert numbers is not None
+        reward = numbers.earned * numbers.efficiency * numbers.precision - (1 - numbers.precision)
+        assert reward == pytest.approx(trajectory.reward)
+        assert sum(harm.weight for harm in numbers.harms) == numbers.harm

@@ -17,8 +17,28 @@ from tests.control.stack import TOKEN, Stack
 from tests.scripted_provider import ScriptedProvider
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# tests/client runs the first two; the last is run by hand on an idle machine.
-NOT_RUN_HERE = {"quickstart.py", "train_menu.py", "bench_client.py"}
+# tests/client runs the first two, tests/integrations the next ones, of which scripted_agent.py is a part; the last is
+# run by hand on an idle machine.
+NOT_RUN_HERE = {
+    "quickstart.py",
+    "train_menu.py",
+    "scripted_agent.py",
+    "openenv_client.py",
+    "nemo_gym_rollout.py",
+    "inspect_eval.py",
+    "skyrl_episode.py",
+    "ors_client.py",
+    "harbor_agent.py",
+    "mcp_agent.py",
+    "train_trl.py",
+    "train_cleanrl.py",
+    "train_sb3.py",
+    "agent_mini_swe.py",
+    "agent_aider.py",
+    "train_rllib.py",
+    "train_tianshou.py",
+    "bench_client.py",
+}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from tests.scripted_provider.asked import Asked, Scripted
+from tests.scripted_provider.coding import block_repairer, shell_repairer
 
 # The tool by which a model declares its work done, and the one by which smolagents' agents end.
 FINISH = "finish_work"
@@ -15,33 +17,6 @@ _PHONE = re.compile(
     r"(?:phone is|should read|reached at|right number is|confirmed|Set it to) (.+?)(?:\. |\.$|, not at| \(|\n)"
 )
 _RECORD_ID = re.compile(r'"id": ?"(\d+)"')
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request to a model: the work, the tools, the answers to its calls so far, and how often it was asked this."""
-
-    brief: str
-    tools: tuple[str, ...]
-    answers: tuple[str, ...]
-    times: int
-
-    @property
-    def read_tool(self) -> str:
-        readers = [name for name in self.tools if name.endswith(("contacts_search", "tickets_list", "operations"))]
-        return readers[0]
-
-
-@dataclass(frozen=True)
-class Scripted:
-    """What a model answers: text and calls (their arguments are text), or a failure of its provider."""
-
-    text: str | None = None
-    calls: tuple[tuple[str, str], ...] = ()
-    failure: int | None = None
-    # The body is not what the protocol says.
-    garbage: bool = False
-    seconds: float = 0.0
 
 
 Script = Callable[[Asked], Scripted]
@@ -66,9 +41,23 @@ def solver(asked: Asked) -> Scripted:
     return _end(asked)
 
 
+def openenv_solver(asked: Asked) -> Scripted:
+    """The solver for OpenEnv's taskset of verifiers: the user shows observations as JSON, and reads actions as text."""
+    first, *later = (json.loads(message)["observation"] for message in asked.messages)
+    answers = tuple(observation["result"] for observation in later)
+    [(tool, arguments)] = solver(Asked(first["brief"], asked.tools, answers, asked.times)).calls
+    return Scripted(json.dumps({"type": "call_tool", "tool_name": tool, "arguments": json.loads(arguments)}))
+
+
 def steady(asked: Asked) -> Scripted:
     """Reads once and finishes."""
     return Scripted(None, ((FINISH, "{}"),)) if asked.answers else Scripted("I look first.", ((asked.read_tool, "{}"),))
+
+
+def patient(asked: Asked) -> Scripted:
+    """Reads once, finishes and stops, with time between in which something may happen."""
+    reply = steady(asked) if len(asked.answers) < 2 else Scripted("All is done.")
+    return Scripted(reply.text, reply.calls, seconds=2.0)
 
 
 def malformed(asked: Asked) -> Scripted:
@@ -109,7 +98,11 @@ def _end(asked: Asked) -> Scripted:
 
 SCRIPTS: dict[str, Script] = {
     "solver": solver,
+    "openenv-solver": openenv_solver,
+    "shell-repairer": shell_repairer,
+    "block-repairer": block_repairer,
     "steady": steady,
+    "patient": patient,
     "careless": careless,
     "malformed": malformed,
     "rate-limited": rate_limited,

@@ -4,13 +4,15 @@ import asyncio
 import json
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
-from tests.scripted_provider.scripts import Asked, Scripted, reply_to
+from tests.scripted_provider.asked import Asked, Scripted
+from tests.scripted_provider.scripts import reply_to
 
 # smolagents hands the answer to a call over as a message of the user that begins so.
 _OBSERVATION = "Observation:"
@@ -51,12 +53,15 @@ class ScriptedProvider:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
-        texts = [(message["role"], _text_of(message["content"])) for message in body["messages"]]
+        texts = [(message["role"], _text_of(message.get("content"))) for message in body["messages"]]
         answers = [text for role, text in texts if role == "tool" or text.startswith(_OBSERVATION)]
         told = [text for role, text in texts if role == "user" and not text.startswith(_OBSERVATION)]
-        tools = [tool["function"]["name"] for tool in body["tools"]]
-        reply = await self._decide(body, told[0], tools, answers)
-        return _find_failure(reply) or JSONResponse(_write_completion(body, reply, len(answers)))
+        tools = [tool["function"]["name"] for tool in body.get("tools", [])]
+        reply = await self._decide(body, told[0], tools, answers, told)
+        if failure := _find_failure(reply):
+            return failure
+        completion = _write_completion(body, reply, len(answers))
+        return _stream_completion(completion) if body.get("stream") else JSONResponse(completion)
 
     async def _responses(self, request: Request) -> Response:
         body = await request.json()
@@ -74,12 +79,15 @@ class ScriptedProvider:
         reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
         return _find_failure(reply) or JSONResponse(_write_message(body, reply, len(answers)))
 
-    async def _decide(self, body: dict[str, Any], brief: str, tools: list[str], answers: list[str]) -> Scripted:
+    async def _decide(
+        self, body: dict[str, Any], brief: str, tools: list[str], answers: list[str], messages: Sequence[str] = ()
+    ) -> Scripted:
         self.requests.append(body)
         self._seen[brief, len(answers)] += 1
         if self.failing:
             return Scripted(failure=500)
-        reply = reply_to(body["model"], Asked(brief, tuple(tools), tuple(answers), self._seen[brief, len(answers)]))
+        times = self._seen[brief, len(answers)]
+        reply = reply_to(body["model"], Asked(brief, tuple(tools), tuple(answers), times, tuple(messages)))
         if pause := self._seconds + reply.seconds:
             await asyncio.sleep(pause)
         return reply
@@ -107,6 +115,21 @@ def _write_completion(body: dict[str, Any], reply: Scripted, answered: int) -> d
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": body["model"]}
     return {**head, "choices": [choice], "usage": usage}
+
+
+def _stream_completion(completion: dict[str, Any]) -> Response:
+    """The same completion in one chunk, then its end, as a client that asks for a stream expects."""
+    head = {name: completion[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    message, reason = completion["choices"][0]["message"], completion["choices"][0]["finish_reason"]
+    calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls", []))]
+    delta = {**message, "tool_calls": calls} if calls else message
+    chunks = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
+        {**head, "choices": [], "usage": completion["usage"]},
+    ]
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    return Response("".join([*lines, "data: [DONE]\n\n"]), media_type="text/event-stream")
 
 
 def _write_response(body: dict[str, Any], reply: Scripted, answered: int) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class ResponsesConversation(Conversation):
                 model=endpoint.model,
                 instructions=self.system_prompt,
                 input=items,
-                tools=self._tools,
+                # Past the SDK's own conversion, as in chat completions.
+                extra_body={"tools": self._tools},
                 max_output_tokens=sampling.max_output_tokens,
                 store=False,
                 include=["reasoning.encrypted_content"],

@@ -1,0 +1,32 @@
+"""A request to a scripted model, and its reply."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request to a model: the work, the tools, the answers to its calls so far, and how often it was asked this."""
+
+    brief: str
+    tools: tuple[str, ...]
+    answers: tuple[str, ...]
+    times: int
+    # Everything that the user said, of which the brief is the first.
+    messages: tuple[str, ...] = ()
+
+    @property
+    def read_tool(self) -> str:
+        readers = [name for name in self.tools if name.endswith(("contacts_search", "tickets_list", "operations"))]
+        return readers[0]
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """What a model answers: text and calls (their arguments are text), or a failure of its provider."""
+
+    text: str | None = None
+    calls: tuple[tuple[str, str], ...] = ()
+    failure: int | None = None
+    # The body is not what the protocol says.
+    garbage: bool = False
+    seconds: float = 0.0
