@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: the README becomes the first page, and each product's API gets a page.
+"""Hooks of mkdocs: README, changelog and command line become pages, and each product's API gets one.
 
 Links are written for readers of the repository; the hooks rewrite them to the same pages on the site.
 """
@@ -12,14 +12,18 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from services.docs_site.api_pages import api_page
+from services.docs_site.command_line_page import describe_commands
 from services.kernel import catalog
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Code comes first, because something in it may look like a link.
 _LINK = re.compile(r"```.*?```|`[^`\n]*`(?!\])|(!?)\[([^\]]*)\]\(([^):#\s]*)(#[^)\s]*)?\)", re.DOTALL)
+_COMMANDS = "<!-- commands -->"
+# In the repository a product's README lists its operations; on the site a page of their own has them.
+_OPERATIONS = re.compile(r"^## Operations\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
 # Sources outside docs/, by their path on the site.
 _OTHER_SOURCES = {
-    "index.md": "README.md",
+    "overview.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     **{f"products/{name}.md": f"services/{name}/README.md" for name in catalog.declared()},
 }
@@ -37,7 +41,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - as mkdocs calls it
     here = page.file.src_uri
     source = _OTHER_SOURCES.get(here, f"docs/{here}")
-    return _LINK.sub(lambda link: _rewrite_link(link, source, here), markdown)
+    rewritten = _LINK.sub(lambda link: _rewrite_link(link, source, here), markdown)
+    if here.startswith("products/"):
+        rewritten = _OPERATIONS.sub(
+            f"## Operations\n\nThey stand in [the API](../api/{Path(here).name}).\n\n", rewritten
+        )
+    return rewritten.replace(_COMMANDS, describe_commands()) if _COMMANDS in rewritten else rewritten
 
 
 def _rewrite_link(link: re.Match[str], source: str, here: str) -> str:

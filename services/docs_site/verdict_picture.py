@@ -5,20 +5,48 @@ import re
 from pathlib import Path
 
 from dayshift.rendering import render_verdict
+from dayshift.wire import Verdict
 from rich.console import Console
 from rich.text import Text
 
+from fixtures.tasks.family import Call
 from fixtures.tasks.registry import family
 from services.kernel.config import Settings
-from services.validate import policies
 from services.validate.attempt import Attempt, TrialContext, attempt
 from services.validate.in_process_stack import InProcessStack
 
 _PICTURE = Path(__file__).resolve().parents[2] / "docs" / "verdict.svg"
-_TASK, _SEED, _WORLD = "crm/correct-contact", 8, "small"
+# The first episode of the README.
+_TASK, _SEED, _WORLD = "crm/correct-contact", 8, "standard"
+_SURNAME = "Herrmann-Ortega"
+
+
+def _do_what_was_asked(attempted: Attempt) -> Verdict:
+    email, phone = _read_brief(attempted.episode.brief)
+    found = attempted.do(Call("crm.contacts.search", {"query": email}))["results"][0]
+    attempted.do(Call("crm.contacts.update", {"contactId": found["id"], "properties": {"phone": phone}}))
+    return attempted.submit()
+
+
+def _rename_somebody_else_too(attempted: Attempt) -> Verdict:
+    email, phone = _read_brief(attempted.episode.brief)
+    found = attempted.do(Call("crm.contacts.search", {"query": email}))["results"][0]
+    attempted.do(Call("crm.contacts.update", {"contactId": found["id"], "properties": {"phone": phone}}))
+    others = attempted.do(Call("crm.contacts.list", {"limit": 2}))["results"]
+    other = next(contact["id"] for contact in others if contact["id"] != found["id"])
+    attempted.do(Call("crm.contacts.update", {"contactId": other, "properties": {"lastname": _SURNAME}}))
+    return attempted.submit()
+
+
+def _read_brief(brief: str) -> tuple[str, str]:
+    found = re.search(r"\((.+?)\) says .+ phone is (.+?)\. Please", brief)
+    assert found is not None, brief
+    return found[1], found[2]
+
+
 _PLAYED = (
-    ("An agent that does what was asked", policies.oracle),
-    ("One that renames somebody else, too", policies.stray),
+    ("An agent that does what was asked", _do_what_was_asked),
+    ("One that renames somebody else, too", _rename_somebody_else_too),
 )
 _COLOURS = {"✓": "green", "✗": "red", "!": "yellow", "passed": "bold green", "failed": "bold red"}
 _WIDTH = 104

@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from services.kernel import catalog
+from tests.conftest import SLOWEST_FIRST
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 # Files and folders that every product has.
 PLAN = ("product.py", "routes", "schemas", "operations", "tables.py", "checks.py", "errors.py", "README.md")
 
@@ -21,9 +23,9 @@ def compose() -> dict[str, dict[str, object]]:
     return services
 
 
-def table_rows(heading: str) -> list[list[str]]:
-    """The cells of the README's table whose header row starts so."""
-    after = README.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0]
+def table_rows(heading: str, page: str = README) -> list[list[str]]:
+    """The cells of the page's table whose header row starts so."""
+    after = page.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in after.splitlines()[2:]]
 
 
@@ -45,11 +47,11 @@ def test_the_readme_lists_the_services_of_the_catalogue_with_their_ports() -> No
     documented = {row[0].strip("`"): (row[2], row[3]) for row in table_rows("service")}
     expected = {name: (str(product.port), str(product.harness_port)) for name, product in catalog.products().items()}
 
-    assert documented == {"control": ("–", "8700"), **expected}
+    assert documented == {"control": ("–", "8700"), **expected, "mcp": ("8706", "–")}
 
 
-def test_compose_runs_control_every_product_and_their_stores() -> None:
-    assert set(compose()) == {"control", "postgres", "redis", *catalog.names()}
+def test_compose_runs_control_the_console_every_product_and_their_stores() -> None:
+    assert set(compose()) == {"control", "console", "mcp", "postgres", "redis", *catalog.names()}
 
 
 def test_compose_publishes_only_on_loopback_and_never_a_harness_api() -> None:
@@ -70,6 +72,10 @@ def test_every_make_target_has_help_and_the_readme_names_real_ones() -> None:
     assert all(name in output for name in declared)
     assert named <= set(targets())
     assert {"help", "demo", "up", "test", "check", "load", "bench", "worlds", "compose-test", "clean"} <= set(targets())
+
+
+def test_the_test_files_that_start_first_exist() -> None:
+    assert [path for path in SLOWEST_FIRST if not (ROOT / path).is_file()] == []
 
 
 def test_every_dependency_has_one_line_that_says_what_it_is_for() -> None:
@@ -96,12 +102,12 @@ def test_the_lock_has_hashes_and_no_index_address() -> None:
 _OF_PIP = {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST"}
 
 
-def test_every_setting_of_the_readme_is_read_and_every_one_read_is_in_the_readme() -> None:
+def test_every_setting_of_the_docs_is_read_and_every_one_read_is_in_the_docs() -> None:
     sources = [path.read_text() for folder in ("services", "env_client") for path in (ROOT / folder).rglob("*.py")]
     read = {name for text in sources for name in re.findall(r'"((?:DAYSHIFT|OTEL)_[A-Z_]+)"', text)}
     read |= set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text())) - _OF_PIP
-    documented = {name for row in table_rows("variable") for name in re.findall(r"`(\w+)`", row[0])}
-    # Addresses are read by pattern, and the README has one product stand for all.
+    documented = {name for row in table_rows("variable", SETTINGS) for name in re.findall(r"`(\w+)`", row[0])}
+    # Addresses are read by pattern, and the page has one product stand for all.
     of_a_product = re.compile(r"DAYSHIFT_(CRM|DESK|BILLING|IDE)_(PORT|URL|HARNESS_URL)")
 
     assert {name for name in documented - read if not of_a_product.fullmatch(name)} == set()

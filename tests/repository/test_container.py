@@ -37,6 +37,8 @@ def test_a_replica_is_found_at_its_own_address_unless_the_environment_says_other
         "DAYSHIFT_CRM_HARNESS_URL"
     }
     assert addresses("control", {}, "10.0.0.7") == {}
+    # All services of one container find each other at its own loopback address.
+    assert addresses("up", {}, "10.0.0.7") == {}
 
 
 class _Service(http.server.BaseHTTPRequestHandler):

@@ -44,6 +44,16 @@ def test_every_operation_of_a_product_is_on_its_page(site: Path, name: str) -> N
     assert {operation for operation in documented if f"<code>{operation}</code>" not in page} == set()
 
 
+@pytest.mark.parametrize("name", catalog.declared())
+def test_a_products_operations_are_listed_once(site: Path, name: str) -> None:
+    """Its other pages name some of them where they explain something."""
+    listed = set(re.findall(rf"\b{name}\.\w+\.\w+\b", (site / "api" / f"{name}.html").read_text()))
+    about = (site / "products" / f"{name}.html").read_text()
+    named = {operation for operation in listed if f"<code>{operation}</code>" in about.split('id="core-operations"')[0]}
+
+    assert len(named) < len(listed) / 4
+
+
 @pytest.mark.parametrize("page", ["writing-a-task.md", "writing-a-product.md"])
 def test_a_quoted_block_stands_in_the_file_that_it_names(page: str) -> None:
     quoted = re.findall(r"```python\n# (\S+)\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
@@ -72,3 +82,18 @@ def test_validates_promises_are_all_explained() -> None:
     explained = set(re.findall(r"^\| `(\w+)` \|", (DOCS / "writing-a-task.md").read_text(), flags=re.MULTILINE))
 
     assert explained - {"plant"} == promised
+
+
+def test_search_needs_no_server_and_nothing_from_elsewhere(site: Path) -> None:
+    index = (site / "search" / "search_index.js").read_text()
+
+    assert index.startswith("var __index = {")
+    assert "Many episodes at once" in index
+    assert '<script src="javascripts/iframe-worker.js">' in (site / "index.html").read_text()
+    assert "location.protocol" in (site / "javascripts" / "iframe-worker.js").read_text()
+
+
+def test_the_references_are_written_from_the_code(site: Path) -> None:
+    assert "dayshift run" in (site / "reference" / "command-line.html").read_text()
+    assert "group_rollouts" in (site / "reference" / "client-api.html").read_text()
+    assert "OpenRequest" in (site / "reference" / "wire.html").read_text()

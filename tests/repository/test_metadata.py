@@ -58,7 +58,12 @@ def test_both_packages_have_complete_metadata() -> None:
 
 def test_the_workflow_runs_the_commands_of_the_readme() -> None:
     jobs = workflow()["jobs"]
-    run = {step["run"].split(" CLIENT_PYTHON=")[0] for job in jobs.values() for step in job["steps"] if "run" in step}
+    run = {
+        re.split(r" (?:CLIENT_)?PYTHON=", step["run"])[0]
+        for job in jobs.values()
+        for step in job["steps"]
+        if "run" in step
+    }
 
     assert {"make demo", "make test", "make check", "make docs", "make compose-test", "make client-test"} <= run
     assert {command for command in run if command.startswith("make ")} - {"make image", "make client-test"} <= set(
@@ -71,6 +76,14 @@ def test_the_workflow_tries_the_client_on_every_version_that_it_names() -> None:
     named = [text.rsplit(" ", 1)[1] for text in classifiers if text.startswith("Programming Language :: Python :: 3.")]
 
     assert workflow()["jobs"]["client"]["strategy"]["matrix"]["python"] == named
+
+
+def test_the_workflow_runs_the_demo_on_every_version_that_the_services_name() -> None:
+    classifiers = project(".")["project"]["classifiers"]
+    named = [text.rsplit(" ", 1)[1] for text in classifiers if text.startswith("Programming Language :: Python :: 3.")]
+    jobs = workflow()["jobs"]
+
+    assert [jobs["services"]["name"][-4:], *jobs["demo"]["strategy"]["matrix"]["python"]] == named
 
 
 def test_ci_needs_nothing_outside_the_repository() -> None:

@@ -21,6 +21,11 @@ UNCHANGED = {
     "tests/control/test_families.py": "it tries the families whose products need no sandbox",
     "tests/examples/test_examples.py": "it runs the examples that there are",
     "tests/repository/test_wheel.py": "it reads one row of each product that needs no sandbox",
+    "tests/viewer/make_recordings.py": "it plays some families, and takes the products from the catalogue",
+    "tests/viewer/test_pages.py": "it shows those episodes",
+    "tests/planting/kinds.py": "a table needs a row there once families plant enough of its rows, and a test says so",
+    "tests/planting/test_ids.py": "it opens every family, and names products only where ids are of a form of their own",
+    "tests/planting/test_recognition.py": "the same as for the kinds",
     "tests/repository/test_types.py": "one misspelt column of each kind of table is enough",
 }
 

@@ -132,7 +132,8 @@ def test_the_routes_of_an_included_router_are_found() -> None:
 def test_uvicorns_protocol_has_what_ends_a_connection_without_an_answer() -> None:
     protocol = importlib.import_module("uvicorn.protocols.http.httptools_impl")
 
-    assert callable(getattr(protocol.HttpToolsProtocol, "on_message_begin", None)), LOOK
+    for name in ("on_message_begin", "handle_websocket_upgrade"):
+        assert callable(getattr(protocol.HttpToolsProtocol, name, None)), LOOK
     source = inspect.getsource(protocol)
     for name in ("self.scope", "self.cycle", "self.transport", "response_complete", "response_started"):
         assert name in source, f"HttpToolsProtocol no longer has {name}. {LOOK}"

@@ -12,7 +12,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("services", "fixtures", "env_client", "loadtests", "tests", "examples")
 # What agents work on is the imitated company's code, with names of its own.
-EXCLUDED = ("fixtures/codebase/repos", "fixtures/codebase/cases")
+EXCLUDED = (
+    "fixtures/codebase/repos",
+    "fixtures/codebase/cases",
+    "fixtures/codebase/service",
+    "fixtures/codebase/service_history",
+)
 
 # Given up for: agent API, ProductHost, ReplayCache, TaskBuilder, OpenEpisode, score, Evidence, RelayProcess, …
 CLASSES = frozenset(

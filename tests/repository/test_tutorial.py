@@ -1,0 +1,94 @@
+"""A reader who follows the tutorial and the guides gets what they promise."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.company import small_company
+from tests.control.stack import TOKEN, Stack
+from tests.control.worlds import build_worlds
+from tests.walkthrough import Reader, blocks
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# Pages whose Python runs by itself against a started stack.
+GUIDES = ("guides/trainers.md", "guides/many-episodes.md")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the repository as they are, without what a build leaves."""
+    folder = tmp_path_factory.mktemp("reader") / "dayshift"
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stack(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    shutil.copytree(small_company(tmp_path_factory) / "worlds", clone / "var" / "worlds")
+    build_worlds(clone / "var" / "worlds")
+    started = Stack(clone / "var", root=clone).start()
+    yield started
+    started.stop()
+
+
+def reader(stack: Stack, folder: Path) -> Reader:
+    def restart() -> None:
+        stack.stop()
+        stack.log.unlink()
+        stack.start()
+
+    settings = {
+        "DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}",
+        "DAYSHIFT_CONTROL_TOKEN": TOKEN,
+        "DAYSHIFT_VAR": str(stack.var),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    folder.mkdir(exist_ok=True)
+    return Reader(folder, stack.root, Path(sys.executable).parent, settings, restart)
+
+
+def test_the_tutorial_can_be_followed_in_an_empty_folder(stack: Stack) -> None:
+    output = reader(stack, stack.root.parent / "my-agent").follow((DOCS / "tutorial.md").read_text())
+
+    assert "passed 1.0" in output
+    assert re.search(r"^crm/correct-contact +5 +5 +100\.0%", output, flags=re.MULTILINE), output
+    assert re.search(r"crm/record-promotion .* 26 of 26 .* passed", output), output
+    assert re.search(r"^crm/record-promotion +3 +0 +0\.0%", output, flags=re.MULTILINE), output
+    before, after = map(float, re.findall(r"([+-]\d\.\d\d) (?:before|after)", output))
+    assert after > before + 0.3
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_the_python_of_a_guide_runs(stack: Stack, page: str) -> None:
+    settings = {**os.environ, **reader(stack, stack.root.parent / "guides").settings}
+    for language, block in blocks((DOCS / page).read_text()):
+        if language == "python":
+            command = [sys.executable, "-c", block]
+            done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert done.stdout
+
+
+def test_every_command_of_the_guides_has_its_options() -> None:
+    """Commands that need a model or an engine are not run; their words are those of the parser."""
+    for page in (*DOCS.glob("guides/*.md"), DOCS / "tutorial.md", DOCS / "evaluating-a-model.md"):
+        for line in re.findall(r"^dayshift (.+?)(?: +#.*)?$", page.read_text(), flags=re.MULTILINE):
+            command, *arguments = line.split()
+            helped = subprocess.run(
+                [sys.executable, "-m", "dayshift", command, "--help"], capture_output=True, text=True, check=True
+            ).stdout
+            named = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
+            assert named <= set(re.findall(r"--[a-z-]+", helped)), f"{page.name}: {line}"
