@@ -1,4 +1,4 @@
-"""A house with the desk and billing in one process, and a small company to work in."""
+"""The desk and billing in one process, and a small company to work in."""
 
 import os
 from collections.abc import Iterator

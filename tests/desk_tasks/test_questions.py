@@ -1,8 +1,10 @@
 """Customers are never the reason for failure: whoever asks is told what they know, in whatever words it was asked."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from fixtures.customers.customer import Fact
+from fixtures.customers.customer import Customer, Fact
 from fixtures.customers.persona import personas, sayings, topics
 from fixtures.tasks.registry import families
 from services.control.customers.reading import is_question, read_request
@@ -113,12 +115,29 @@ async def test_nobody_denies_a_fact_that_they_hold(desk: World, persona: str) ->
     assert not denials.intersection(at.heard)
 
 
-def test_every_fact_of_every_family_can_be_asked_for_by_the_words_of_its_topic(context: TrialContext) -> None:
+def customers_of_families(context: TrialContext) -> Iterator[tuple[str, Customer]]:
     for name, family in families().items():
         if not set(family.products) <= {"desk", "billing"}:
             continue
         split = family.splits[0]
         instance, _ = draw_instance(TrialContext(context.stack, context.world, split), family, 0)
         for customer in instance.customers:
-            unknown = [fact.name for fact in customer.facts if fact.name not in topics()]
-            assert unknown == [], name
+            yield name, customer
+
+
+def test_every_fact_of_every_family_can_be_asked_for_by_the_words_of_its_topic(context: TrialContext) -> None:
+    for name, customer in customers_of_families(context):
+        unknown = [fact.name for fact in customer.facts if fact.name not in topics()]
+        assert unknown == [], name
+
+
+def test_whoever_needs_no_proof_says_that_they_are_entitled_when_asked(context: TrialContext) -> None:
+    question = "Are you the owner of the account, or a billing admin?"
+    silent = {
+        name
+        for name, customer in customers_of_families(context)
+        if customer.counts and not any(fact.name == "proof" for fact in customer.facts)
+        if "role" not in names(question, customer.facts)
+    }
+
+    assert silent == set()

@@ -45,10 +45,11 @@ def test_a_family_is_solved_on_the_core_surface(context: TrialContext, name: str
     with attempt(own, family, SEED) as made:
         through = ThroughTools(**vars(made))
         answer = through.follow(through.oracle)
-        verdict = through.submit(answer)
+        # What a suite of tests says of such work is shown in tests/upstream and tests/service.
+        verdict = None if family.runs_a_suite else through.submit(answer)
         surface = made.episode.trajectory().manifest.surface
 
-    assert verdict.outcome == "passed", verdict.because
+    assert verdict is None or verdict.outcome == "passed", verdict.because
     assert surface is not None
     assert surface.name == "core"
 

@@ -16,8 +16,8 @@ from services.validate.attempt import Attempt, TrialContext, attempt
 from tests.planting.episodes import Setups
 
 _SEEDS = (1, 2)
-# A coupon's id is the code that the brief or a price list names.
-_NAMED = {("billing", "coupons")}
+# A coupon's id is the code that the brief or a price list names, a file's its path, a kit's the digest of its content.
+_NAMED = {("billing", "coupons"), ("ide", "files"), ("ide", "home_kits")}
 # One that refunds, one that pays, one that merges, one that sells.
 _REPLAYED = ("desk/double-charge", "desk/missing-charge", "desk/merge-duplicates", "crm/advance-deal")
 

@@ -1,20 +1,14 @@
 """A stack in one process with the small world, for trying tasks."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from fixtures.build import build
 from services.validate.in_process_stack import InProcessStack
-
-WORLD = "small"
+from tests.company import WORLD, small_company
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessStack]:
-    var: Path = tmp_path_factory.mktemp("tasks")
-    (var / "worlds").mkdir()
-    build(WORLD, var / "worlds")
-    with InProcessStack(var, ("crm",), WORLD) as opened:
+    with InProcessStack(small_company(tmp_path_factory), ("crm",), WORLD) as opened:
         yield opened

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.build import build
 from fixtures.tasks.family import SPLITS, InstanceDraw, Split
 from fixtures.tasks.instance_counts import MOST_INSTANCES, InstanceCount, read_counts
 from fixtures.tasks.registry import families, family
 from services.instances import WORLD, InstanceCounter
 from services.kernel.config import Settings
 from services.kernel.salt import Salt
+from tests.company import build_company
 
 # One with many candidates, one that runs out of them, one with few, one over several products.
 MEASURED = ("crm/log-call", "crm/correct-contact", "desk/double-charge", "office/double-charge")
@@ -20,10 +20,7 @@ SALT = Salt("not the salt of any evaluation")
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The counts are those of the standard world."""
-    var = tmp_path_factory.mktemp("standard-company")
-    (var / "worlds").mkdir()
-    build(WORLD, var / "worlds")
-    return Settings(var=var)
+    return Settings(var=build_company(tmp_path_factory, WORLD))
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +43,10 @@ def test_all_seeds_below_the_number_of_instances_are_different_problems(
 
 
 def test_the_numbers_of_the_ide_are_exact(counter: InstanceCounter) -> None:
-    """Its bugs and functions are few, so that all of them can be counted here."""
+    """Its bugs and functions are few, so that all of them can be counted here: candidates take turns, twice."""
     ours = [found for found in families().values() if found.products == ("ide",)]
     exact = {
-        (found.id, split): counter.count(found, split)
+        (found.id, split): counter.count(found, split, 2 * found.count_instances(split) + 10)
         for found in ours
         for split in found.splits
         if found.count_instances(split) < 100
@@ -91,6 +88,20 @@ def test_repeats_are_left_out_and_kept_as_one_number() -> None:
     assert (counted.count, counted.repeats) == (3, frozenset({2}))
     assert [counted.number(seed) for seed in range(5)] == [0, 1, 3, 0, 1]
     assert counted.to_json() == {"count": 3, "repeats": "4"}
+
+
+def test_counting_ends_when_candidates_have_taken_their_turns_often_enough() -> None:
+    def turns() -> Iterator[str]:
+        yield from (str(number % 100) for number in range(499))
+        raise AssertionError("three rounds without a new instance are enough")
+
+    assert InstanceCount.of(turns()) == InstanceCount(100)
+
+
+def test_an_instance_that_turns_up_late_counts() -> None:
+    late = [*("a" for _ in range(200)), "b"]
+
+    assert InstanceCount.of(late).count == 2
 
 
 def test_with_a_salt_the_same_seed_is_another_problem(settings: Settings, counter: InstanceCounter) -> None:
