@@ -22,21 +22,32 @@ COPY env_client env_client
 RUN python -m compileall -q services fixtures env_client
 ARG WORLDS="small standard"
 RUN python -m fixtures --var /opt/dayshift build ${WORLDS}
+# Without a registry it says so, and families of public packages refuse to open.
+RUN DAYSHIFT_UPSTREAM=/opt/dayshift/upstream python -m fixtures fetch
 
 FROM ${PYTHON}
-# What the IDE isolates and serves agents' programs with.
+# What the IDE isolates agents' programs with, and the programs that they have: services/ide/sandbox/programs.toml.
 RUN apt-get update -qq \
- && apt-get install -qq -y --no-install-recommends bubblewrap git ripgrep \
+ && apt-get install -qq -y --no-install-recommends bubblewrap curl git jq less make patch procps ripgrep tzdata \
  && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dayshift \
  && install -d -o dayshift /var/lib/dayshift
 COPY --from=worlds /opt/dayshift /opt/dayshift
+# The system files of sandboxes, which would otherwise be made at the first start.
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_TRUSTED_HOST
+RUN cd /opt/dayshift/app && PATH=/opt/dayshift/venv/bin:$PATH && export DAYSHIFT_WHEELS=/opt/dayshift/wheels \
+ && python -m services.ide.sandbox.wheelhouse && python -m services.ide.sandbox.system_files /opt/dayshift/sandbox
 # The root file system may be read-only; what a service writes goes to /var/lib/dayshift and /tmp.
 ENV PATH=/opt/dayshift/venv/bin:$PATH \
     PYTHONPATH=/opt/dayshift/app:/opt/dayshift/app/env_client \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     DAYSHIFT_VAR=/var/lib/dayshift \
     DAYSHIFT_BUILT_WORLDS=/opt/dayshift/worlds \
+    DAYSHIFT_UPSTREAM=/opt/dayshift/upstream \
+    DAYSHIFT_BUILT_SANDBOX=/opt/dayshift/sandbox \
+    DAYSHIFT_WHEELS=/opt/dayshift/wheels \
     DAYSHIFT_HOST=0.0.0.0 DAYSHIFT_HARNESS_HOST=0.0.0.0
 WORKDIR /opt/dayshift/app
 VOLUME /var/lib/dayshift

@@ -2,21 +2,29 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+# What runs the stack and the demo, and what tests, checks and documentation need besides; both in one folder.
 READY := $(VENV)/.ready
+DEV := $(VENV)/.dev
 # Every service is a process: its modules are compiled once and not at every start.
 export PYTHONDONTWRITEBYTECODE :=
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' requirements.lock)
 
-$(READY): requirements.lock pyproject.toml env_client/pyproject.toml
+$(READY): requirements-runtime.lock pyproject.toml env_client/pyproject.toml
 	@echo "setting up $(VENV) …"
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "the services need Python 3.11: make PYTHON=/path/to/python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "the services need Python 3.11, 3.12 or 3.13: make PYTHON=/path/to/python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
-	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements.lock
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements-runtime.lock
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --no-deps -e . -e ./env_client
+	@touch $@
+
+$(DEV): requirements.lock $(READY)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] > (3, 12) and "the tests need Python 3.11 or 3.12, for the PostgreSQL wheel has no later version: make clean, then make PYTHON=/path/to/python3.11 test")'
+	@echo "adding what tests, checks and documentation need to $(VENV) …"
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements.lock
 	@touch $@
 
 .PHONY: help
@@ -25,18 +33,19 @@ help: ## show this list
 
 .PHONY: demo
 demo: $(READY) ## start the embedded stack, run a batch of episodes, print verdicts, write the report, stop
-	@$(BIN)/python -m services.demo
+	@$(BIN)/python -m services.demo $(if $(FAMILIES),--families)
 
 .PHONY: up
 up: worlds ## start every service here and print lines to paste; Ctrl-C stops all
 	@$(BIN)/python -m services up $(if $(RESTART),--restart)
 
 .PHONY: test
-test: $(READY) ## run the whole test suite against real parts
+test: $(DEV) wheels ## run the whole test suite against real parts
+	@$(BIN)/python -m fixtures fetch
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: check
-check: $(READY) ## formatter, linter, types, import contracts
+check: $(DEV) ## formatter, linter, types, import contracts
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/ruff check -q .
 	@$(BIN)/mypy
@@ -47,27 +56,27 @@ instances: worlds ## find the different instances of every family and split, and
 	@$(BIN)/python -m services instances
 
 .PHONY: load
-load: worlds ## 60 s at 200 requests/s against the embedded stack, with consistency checks and a report
+load: $(DEV) worlds ## 60 s at 200 requests/s against the embedded stack, with consistency checks and a report
 	@$(BIN)/python -m loadtests run --shape constant
 
 .PHONY: load-compose
-load-compose: $(READY) ## ten minutes at 200 requests/s against the compose stack
+load-compose: $(DEV) ## ten minutes at 200 requests/s against the compose stack
 	@$(BIN)/python -m loadtests run --compose --seconds 600 --prompt-p99 50
 
 .PHONY: load-max
-load-max: worlds ## raise the load until it no longer holds: the knee
+load-max: $(DEV) worlds ## raise the load until it no longer holds: the knee
 	@$(BIN)/python -m loadtests max
 
 .PHONY: chaos
-chaos: worlds ## break one part at a time under load, and see what was lost
+chaos: $(DEV) worlds ## break one part at a time under load, and see what was lost
 	@$(BIN)/python -m loadtests chaos
 
 .PHONY: soak
-soak: worlds ## thirty minutes; memory must stay flat
+soak: $(DEV) worlds ## thirty minutes; memory must stay flat
 	@$(BIN)/python -m loadtests run --shape soak --seconds 1800 --growth 0.02
 
 .PHONY: bench-peers
-bench-peers: worlds ## side by side with OpenEnv's own server
+bench-peers: $(DEV) worlds ## side by side with OpenEnv's own server
 	@$(BIN)/python -m loadtests peers
 
 .PHONY: bench
@@ -75,28 +84,47 @@ bench: worlds ## requests/s and CPU per request beside an empty endpoint; forks,
 	@$(BIN)/python -m services.bench
 
 .PHONY: worlds
-worlds: $(READY) ## build the world files that are missing or out of date
+worlds: $(READY) wheels ## build the world files that are missing or out of date, and fetch the archives of public packages
 	@$(BIN)/python -m fixtures build small standard
+	@$(BIN)/python -m fixtures fetch
+
+.PHONY: wheels
+wheels: $(READY) ## fetch the wheels that programs in a sandbox install from; DAYSHIFT_WHEELS=0 leaves them out
+	@$(BIN)/python -m services.ide.sandbox.wheelhouse
+	@# A machine without the programs of a sandbox serves all but the IDE; what is missing has been printed.
+	@$(BIN)/python -m services.ide.sandbox.system_files || true
 
 .PHONY: validate
 validate: worlds ## try every task family at 20 seeds, without a model
 	@$(BIN)/python -m services validate --seeds 20
 
+.PHONY: service-bugs
+service-bugs: $(DEV) ## try every bug of the receivables service: as found, with every right fix, with every wrong one
+	@$(BIN)/python -m fixtures.codebase.service_bugs.try_bugs
+
+.PHONY: upstream
+upstream: $(DEV) ## try every historical fix of public packages: as found, with the reference, in another layout, deleted
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/upstream/every_fix.py $(if $(FIX),-k $(FIX))
+
 .PHONY: redteam
-redteam: $(READY) ## the whole list: every cheat on every family, every honest control; a table
+redteam: $(DEV) ## the whole list: every cheat on every family, every honest control; a table
 	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
 		tests/exploits tests/desk_tasks/test_cheats.py tests/desk_tasks/test_controls.py tests/ide/test_grader.py tests/ide/test_families.py
 
 .PHONY: escapes
-escapes: $(READY) ## every escape from the sandbox, with 200 requests/s served beside it
+escapes: $(DEV) ## every escape from the sandbox, with 200 requests/s served beside it
 	@$(BIN)/python -m pytest tests/ide/test_isolation.py
 
 .PHONY: image
 image: ## build the image of all services
 	@if docker compose version >/dev/null 2>&1; then docker compose build control; else docker-compose build control; fi
 
+.PHONY: sandbox-image
+sandbox-image: image ## build the image of sandboxes, for DAYSHIFT_SANDBOX=docker
+	@docker build -q -t dayshift-sandbox - < services/ide/sandbox/Dockerfile
+
 .PHONY: compose-test
-compose-test: $(READY) ## build and start the compose stack, exercise it, stop it
+compose-test: $(DEV) ## build and start the compose stack, exercise it, stop it
 	@$(BIN)/python -m pytest tests/e2e -m compose --override-ini addopts="--strict-markers --import-mode=importlib -q"
 
 .PHONY: client-test
@@ -104,18 +132,21 @@ client-test: worlds ## install the client for CLIENT_PYTHON=python3.13 (3.11 or 
 	@.ci/client-test $(or $(CLIENT_PYTHON),$(PYTHON))
 
 .PHONY: integrations
-integrations: worlds ## train in Stable-Baselines3, Tianshou and RLlib, each installed into build/integrations; JUDGE=sb3 runs one
+integrations: $(DEV) worlds ## run every trainer of docs/trainers, each installed into build/integrations; JUDGE=trl runs one, JUDGE=light the small ones
 	@.ci/integrations $(JUDGE)
 
 .PHONY: docs
-docs: $(READY) ## docs/ as a site in build/site, with a page for each product's API
+docs: $(DEV) ## docs/ as a site in build/site, with a page for each product's API
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
 	@echo build/site/index.html
 
 .PHONY: lock
-lock: $(READY) ## write requirements.lock anew from pyproject.toml
-	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --extra dev pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url pyproject.toml -o requirements-runtime.lock
+lock: $(READY) ## write the locks anew from pyproject.toml and services/ide/wheels, valid for every supported Python
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra dev pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements.lock pyproject.toml -o requirements-runtime.lock
+	@for list in services/ide/wheels/*.in; do \
+		$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements.lock $$list -o $${list%.in}.txt; \
+	done
 
 .PHONY: clean
 clean: ## remove everything that can be made again

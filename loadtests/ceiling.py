@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+import uvloop
+
 
 @dataclass(frozen=True, slots=True)
 class Shot:
@@ -34,7 +36,7 @@ def measure(base_url: str, shots: Sequence[Shot], seconds: float, connections: i
     program = shutil.which("wrk")
     if program is not None:
         return _by_wrk(program, base_url, shots, seconds, connections)
-    return asyncio.run(_by_sockets(base_url, shots, seconds, connections))
+    return uvloop.run(_by_sockets(base_url, shots, seconds, connections))
 
 
 def _by_wrk(program: str, base_url: str, shots: Sequence[Shot], seconds: float, connections: int) -> Ceiling:

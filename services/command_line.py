@@ -1,6 +1,7 @@
-"""The commands of `python -m services`: up, control, <product>, validate, instances."""
+"""The commands of `python -m services`: up, control, console, mcp, <product>, validate, instances."""
 
 import argparse
+import os
 import sys
 
 from services.kernel import catalog
@@ -8,6 +9,7 @@ from services.kernel.config import BadSetting, Settings
 from services.kernel.product import CannotStart
 from services.kernel.serve import PortTaken, run_product
 from services.kernel.template import TemplateTouched
+from services.mcp.product_endpoint import ProductMcp
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,6 +28,9 @@ def _run(chosen: argparse.Namespace) -> int:
         # Late: a product alone needs neither the supervisor nor, below, control and its database.
         from services.supervisor import up
 
+        if chosen.disguise:
+            # Services are processes of their own, which inherit it.
+            os.environ["DAYSHIFT_DISGUISE"] = "1"
         return up(port_base=chosen.port_base, restart=chosen.restart)
     settings = Settings.from_environment()
     if chosen.service == "validate":
@@ -43,8 +48,16 @@ def _run(chosen: argparse.Namespace) -> int:
         from services.control.serve import run_control
 
         run_control(settings)
+    elif chosen.service == "mcp":
+        from services.mcp.gateway import run_gateway
+
+        run_gateway(settings)
+    elif chosen.service == "console":
+        from services.console.serve import run_console
+
+        run_console(settings)
     else:
-        run_product(catalog.product(chosen.service), settings)
+        run_product(catalog.product(chosen.service), settings, ProductMcp)
     return 0
 
 
@@ -63,7 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     whole = commands.add_parser("up", help="everything, one process per service, until Ctrl-C")
     whole.add_argument("--port-base", type=int, metavar="N", help="control on N, products above it (default 8700)")
     whole.add_argument("--restart", action="store_true", help="start a service again when it dies")
+    whole.add_argument("--disguise", action="store_true", help="plant public packages under other names and layout")
     commands.add_parser("control", help="the control plane alone")
+    commands.add_parser("mcp", help="the MCP endpoint for all products of an episode alone")
+    commands.add_parser("console", help="the console alone")
     trying = commands.add_parser("validate", help="try every task family without a model")
     trying.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
     trying.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds per family (default 20)")

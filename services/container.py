@@ -1,6 +1,8 @@
 """Prepares a container before its service starts: copies worlds into its volume and sets its own address.
 
-python -m services.container control | <product>
+python -m services.container control | console | mcp | <product> | up
+
+`up` starts every service in this one container, as the sidecar of a Harbor task does.
 """
 
 import filecmp
@@ -14,16 +16,19 @@ from pathlib import Path
 
 from services.health import NOTE
 from services.kernel import catalog
+from services.kernel.config import MCP_PORT
+from services.snippets import CONSOLE, CONSOLE_PORT
 
-_CONTROL = "control"
+_CONTROL, _MCP, _UP = "control", "mcp", "up"
 
 
 def main(arguments: list[str]) -> None:
     service = arguments[0] if arguments else _CONTROL
-    if service not in (_CONTROL, *catalog.names()):
+    if service not in (_CONTROL, _MCP, _UP, CONSOLE, *catalog.names()):
         # Anything else is a command of its own: `docker compose run control python -m fixtures build large`.
         os.execvp(service, arguments)  # noqa: S606 - whoever may run the container may run this
-    copy_worlds(Path(os.environ["DAYSHIFT_BUILT_WORLDS"]), Path(os.environ["DAYSHIFT_VAR"]) / "worlds")
+    if service not in (_MCP, CONSOLE):
+        copy_worlds(Path(os.environ["DAYSHIFT_BUILT_WORLDS"]), Path(os.environ["DAYSHIFT_VAR"]) / "worlds")
     environment = {**os.environ, **addresses(service, os.environ, _own_address())}
     note_health(service, environment)
     os.execve(sys.executable, [sys.executable, "-m", "services", service], environment)  # noqa: S606 - our own module
@@ -49,7 +54,7 @@ def copy_worlds(built: Path, target_folder: Path) -> None:
 
 def addresses(service: str, environment: Mapping[str, str], own: str) -> dict[str, str]:
     """Return the addresses at which control finds this replica; what the environment sets already is kept."""
-    if service == _CONTROL:
+    if service in (_CONTROL, _MCP, _UP, CONSOLE):
         return {}
     product, prefix = catalog.product(service), f"DAYSHIFT_{service.upper()}"
     values = {
@@ -61,11 +66,15 @@ def addresses(service: str, environment: Mapping[str, str], own: str) -> dict[st
 
 def note_health(service: str, environment: Mapping[str, str], note: Path = NOTE) -> None:
     """Write down the health port: the health check is another process and does not know which service runs here."""
-    port = (
-        environment.get("DAYSHIFT_CONTROL_PORT", "8700")
-        if service == _CONTROL
-        else catalog.product(service).harness_port
-    )
+    match service:
+        case "control" | "up":
+            port: object = environment.get("DAYSHIFT_CONTROL_PORT", "8700")
+        case "mcp":
+            port = environment.get("DAYSHIFT_MCP_PORT", MCP_PORT)
+        case "console":
+            port = environment.get("DAYSHIFT_CONSOLE_PORT", CONSOLE_PORT)
+        case _:
+            port = catalog.product(service).harness_port
     note.write_text(str(port))
 
 

@@ -18,7 +18,7 @@ from dayshift.connection import Address, AsyncConnection, Connection
 from dayshift.recordings import load
 from dayshift.report import summarise
 from dayshift.report_html import render_html
-from dayshift.report_text import render_text
+from dayshift.report_text import render_standings, render_text
 from dayshift.rollout import Policy, PolicyInput, do_nothing
 
 from fixtures.tasks.family import Call, Oracle
@@ -37,28 +37,32 @@ def main(arguments: list[str] | None = None) -> int:
     recordings = _prepare(settings, home)
     with start_stack(home) as address:
         world = chosen.world or _preferred_world(address)
-        print(f"\n{address.url}, world {world}, {chosen.episodes} episodes per policy and family")
         with dayshift.Recorder(recordings) as recorder:
-            asyncio.run(_play(address, settings, world, chosen.episodes, recorder))
+            asyncio.run(_play(address, settings, world, chosen, recorder))
     summary = summarise(load(recordings, quarantined=True))
     page = home / "report.html"
     page.write_text(render_html(summary, "Dayshift demo"), encoding="utf-8")
-    print(render_text(summary))
-    print(f"report:     {page.resolve()}\nrecordings: {recordings.resolve()}")
-    print("the stack has stopped; nothing is left running")
+    print(f"\n{render_text(summary) if chosen.families else render_standings(summary)}")
+    print(f"report, with every episode step by step: {page.resolve()}")
+    print(f"recordings: {recordings.resolve()}; the stack has stopped")
     return 0 if summary.episodes and summary.trustworthy else 1
 
 
-async def _play(address: Address, settings: Settings, world: str, episodes: int, recorder: dayshift.Recorder) -> None:
+async def _play(
+    address: Address, settings: Settings, world: str, chosen: argparse.Namespace, recorder: dayshift.Recorder
+) -> None:
     async with AsyncConnection(address) as connection:
         offered = (await connection.run(address.control.families())).families
-        families = [one.id for one in offered if "train" in one.split]
-        tasks = list(dayshift.tasks(*families, seeds=range(episodes), world=world))
+        families = chosen.task or [one.id for one in offered if "train" in one.split]
+        tasks = list(dayshift.tasks(*families, seeds=range(chosen.episodes), world=world))
+        print(f"{len(families)} task families, {chosen.episodes} episodes of each per policy, {world}, {address.url}")
         with Oracles(settings, world) as oracles:
             policies: dict[str, Policy] = {"oracle": oracles, "random": choose_at_random, "do nothing": do_nothing}
             for name, policy in policies.items():
-                print(f"{name}: {len(tasks)} episodes", flush=True)
-                running = dayshift.rollouts(policy, tasks, concurrency=16, recorder=recorder, connection=connection)
+                print(f"  {name}: {len(tasks)} episodes", flush=True)
+                running = dayshift.rollouts(
+                    policy, tasks, concurrency=16, recorder=recorder, connection=connection, progress=False
+                )
                 async for _ in running:
                     pass
 
@@ -163,7 +167,17 @@ def _prepare(settings: Settings, home: Path) -> Path:
 def _build_worlds(settings: Settings) -> None:
     if all(any(settings.worlds_folder.glob(f"{name}-*.sqlite")) for name in catalog.names()):
         return
-    building = [sys.executable, "-m", "fixtures", "--var", str(settings.var), "build", "small", "standard"]
+    building = [
+        sys.executable,
+        "-m",
+        "fixtures",
+        "--var",
+        str(settings.var),
+        "build",
+        "--no-table",
+        "small",
+        "standard",
+    ]
     subprocess.run(building, check=True)  # noqa: S603 - our own program
 
 
@@ -178,6 +192,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.demo", description="Three policies on the real stack.")
     parser.add_argument("--episodes", type=int, default=2, help="per policy and task family")
     parser.add_argument("--world", help="which world (else standard)")
+    parser.add_argument("--families", action="store_true", help="print the results of each family, too")
+    parser.add_argument("--task", action="append", help="a task family; several may be given (else all of training)")
     return parser
 
 

@@ -36,14 +36,16 @@ class InstanceCounter:
     def identify_seed(self, found: Family[Any], split: Split, seed: int) -> str:
         return self._identify(found, found.draw(seed, split, self._settings.salt))
 
-    def count(self, found: Family[Any], split: Split) -> InstanceCount:
-        return InstanceCount.of(self.identify(found, split, number) for number in range(MOST_TRIED))
+    def count(self, found: Family[Any], split: Split, tried: int = MOST_TRIED) -> InstanceCount:
+        return InstanceCount.of(self.identify(found, split, number) for number in range(tried))
 
     def close(self) -> None:
         for worlds in self._worlds.values():
             worlds.close()
 
     def _identify(self, found: Family[Any], draw: InstanceDraw) -> str:
+        if (identity := found.identify_draw(draw)) is not None:
+            return identity
         with self._forked(found.products, draw.number) as worlds:
             return identify(found, worlds, draw)
 

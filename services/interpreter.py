@@ -5,7 +5,7 @@ The standard library alone is imported here, so that the check runs before anyth
 
 import platform
 
-SUPPORTED = ("3.11",)
+SUPPORTED = ("3.11", "3.12", "3.13")
 
 
 def explain_unsupported(version: str) -> str | None:
@@ -13,10 +13,7 @@ def explain_unsupported(version: str) -> str | None:
     minor = ".".join(version.split(".")[:2])
     if minor in SUPPORTED:
         return None
-    return (
-        f"cannot start on Python {version}: the services run on Python {', '.join(SUPPORTED)}, because the IDE's "
-        "sandbox uses private modules of that interpreter; the client (package dayshift) runs on others, too"
-    )
+    return f"cannot start on Python {version}: the services are tested on Python {', '.join(SUPPORTED)} and no other"
 
 
 def explain_unsupported_here() -> str | None:

@@ -5,19 +5,37 @@ from contextlib import suppress
 from services.kernel import catalog
 from services.kernel.config import Settings, reachable_host
 
+CONSOLE = "console"
+CONSOLE_PORT = 8705
+
 
 def welcome(settings: Settings) -> str:
     lines = [
         "",
         f"Dayshift is up: control at {control_url(settings)}, its token in {settings.var / 'control.token'}",
-        "",
     ]
+    if not catalog.is_left_out(CONSOLE):
+        console = f"http://{reachable_host(settings.harness_host)}:{settings.port(CONSOLE, CONSOLE_PORT)}"
+        lines.append(f"The console is at {console}, its token in {settings.var / 'console.token'}")
+    lines.append("")
     for name, product in sorted(catalog.products().items(), key=lambda pair: pair[1].port):
         base = settings.url(name, product.port)
         # At the margin: an indented line of Python cannot be pasted.
         snippet = product.snippet.format(base=base, token=settings.playground_token)
         lines += [f"# {product.title} at {base}", *snippet.splitlines(), ""]
+    if not catalog.is_left_out("mcp"):
+        lines += [f"# All of them as tools, by MCP, at {settings.mcp_url}", *_connect_by_mcp(settings), ""]
     return "\n".join([*lines, "Clients of this user find the stack by themselves. Ctrl-C stops everything."])
+
+
+def _connect_by_mcp(settings: Settings) -> list[str]:
+    """The lines that connect agents to the playground; other surfaces are chosen in the URL (`?surface=search`)."""
+    url, token = settings.mcp_url, settings.playground_token
+    return [
+        f"claude mcp add --transport http office {url} --header 'Authorization: Bearer {token}'",
+        f"export OFFICE_TOKEN={token}; codex mcp add office --url {url} --bearer-token-env-var OFFICE_TOKEN",
+        f"npx @modelcontextprotocol/inspector --cli {url} --header 'Authorization: Bearer {token}' --method tools/list",
+    ]
 
 
 def control_url(settings: Settings) -> str:

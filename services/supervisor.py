@@ -15,14 +15,15 @@ from urllib.request import urlopen
 
 from services.control.gather import gather_all
 from services.kernel import catalog
-from services.kernel.config import BadSetting, Settings, reachable_host
+from services.kernel.config import MCP_PORT, BadSetting, Settings, reachable_host
 from services.kernel.serve import PortTaken
-from services.snippets import leave_token, take_token_away, welcome
+from services.snippets import CONSOLE, CONSOLE_PORT, control_url, leave_token, take_token_away, welcome
 
 _USUAL_BASE = 8700
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
+_KNOWN_TO_ONE = {"DAYSHIFT_SALT": "control", "DAYSHIFT_CONSOLE_TOKEN": CONSOLE}
 _COLOURS = (36, 33, 35, 32, 34, 31)
 _HOW_TO_RESTART = (
     "; its last lines are above. Stop with Ctrl-C and start anew; with RESTART=1 (make up RESTART=1, "
@@ -51,7 +52,13 @@ def up(*, port_base: int | None, restart: bool) -> int:
     environment = _environment(port_base)
     settings = Settings.from_environment(environment)
     # Children share the parent's secrets, whether they came from the environment or from var/.
-    environment |= {"DAYSHIFT_CONTROL_TOKEN": settings.control_token, "DAYSHIFT_HARNESS_TOKEN": settings.harness_token}
+    environment |= {
+        "DAYSHIFT_CONTROL_TOKEN": settings.control_token,
+        "DAYSHIFT_HARNESS_TOKEN": settings.harness_token,
+        "DAYSHIFT_CONSOLE_TOKEN": settings.console_token,
+    }
+    # The address of another stack may be set for clients in this shell.
+    environment["DAYSHIFT_CONTROL_URL"] = control_url(settings)
     children = _children(settings)
     _require_ports(children)
     _require_worlds(settings)
@@ -81,8 +88,8 @@ class _Supervisor:
             loop.add_signal_handler(number, self._stopping.set)
         watching: list[asyncio.Task[None]] = []
         try:
-            # Control last: it looks for the products as soon as it starts.
-            for group in (self._children[:-1], self._children[-1:]):
+            # Control after the products, which it looks for as soon as it starts, and the console after the ledger.
+            for group in _start_order(self._children):
                 await self._unless_stopping(gather_all(*(self._start(child) for child in group)))
                 watching += [
                     asyncio.create_task(self._restart_when_dead(child)) for child in group if child.process is not None
@@ -114,7 +121,7 @@ class _Supervisor:
             "-m",
             "services",
             child.name,
-            env={name: value for name, value in self._environment.items() if _may_know(child.name, name)},
+            env=self._environment_of(child),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             # A session of its own: Ctrl-C reaches the parent alone, which then stops all in order.
@@ -124,6 +131,11 @@ class _Supervisor:
         child.reading = [asyncio.create_task(self._read(child, child.process))]
         await self._await_health(child, child.process)
         self._print_line(child, "up at port " + ", ".join(str(port) for _, port in child.ports))
+
+    def _environment_of(self, child: Child) -> dict[str, str]:
+        known = {name: value for name, value in self._environment.items() if _may_know(child.name, name)}
+        # Not whatever stack this user's clients may be pointed at.
+        return known | ({"DAYSHIFT_CONTROL_URL": control_url(self._settings)} if child.name == CONSOLE else {})
 
     async def _await_health(self, child: Child, process: asyncio.subprocess.Process) -> None:
         deadline = asyncio.get_running_loop().time() + _START_SECONDS
@@ -155,7 +167,7 @@ class _Supervisor:
                 await self._start(child)
 
     async def _stop(self) -> None:
-        """Stop control first, so that it does not record the orderly end of a product as its death."""
+        """Stop control before the products, so that it does not record their orderly end as their death."""
         for child in reversed(self._children):
             await self._stop_one(child)
 
@@ -213,8 +225,13 @@ def _leave_out_products_that_cannot_run(settings: Settings) -> None:
 
 
 def _may_know(child: str, variable: str) -> bool:
-    """Control alone knows the salt: agents' programs run beside the products."""
-    return variable != "DAYSHIFT_SALT" or child == "control"
+    """Agents' programs run beside the products, which know neither the salt nor the console's token."""
+    return _KNOWN_TO_ONE.get(variable, child) == child
+
+
+def _start_order(children: list[Child]) -> list[list[Child]]:
+    products = [child for child in children if child.name not in ("control", CONSOLE)]
+    return [products, *([child] for name in ("control", CONSOLE) for child in children if child.name == name)]
 
 
 def _environment(port_base: int | None) -> dict[str, str]:
@@ -222,13 +239,15 @@ def _environment(port_base: int | None) -> dict[str, str]:
     if port_base is None:
         return environment
     environment["DAYSHIFT_CONTROL_PORT"] = str(port_base)
+    environment["DAYSHIFT_MCP_PORT"] = str(port_base + MCP_PORT - _USUAL_BASE)
+    environment["DAYSHIFT_CONSOLE_PORT"] = str(port_base + CONSOLE_PORT - _USUAL_BASE)
     for name, product in catalog.products().items():
         environment[f"DAYSHIFT_{name.upper()}_PORT"] = str(port_base + product.port - _USUAL_BASE)
     return environment
 
 
 def _children(settings: Settings) -> list[Child]:
-    """Products, then control."""
+    """Products, the MCP endpoint for all of them, control, then the console; `DAYSHIFT_WITHOUT` leaves some out."""
     host, harness_host = settings.host, settings.harness_host
     colours = iter(_COLOURS * 8)
     products = []
@@ -236,8 +255,17 @@ def _children(settings: Settings) -> list[Child]:
         port, harness_port = settings.port(name, product.port), settings.harness_port(name, product.port)
         health = f"http://{reachable_host(harness_host)}:{harness_port}/health"
         products.append(Child(name, health, ((host, port), (harness_host, harness_port)), next(colours)))
+    gateway = []
+    if not catalog.is_left_out("mcp"):
+        port = settings.port("mcp", MCP_PORT)
+        gateway = [Child("mcp", f"http://{reachable_host(host)}:{port}/health", ((host, port),), next(colours))]
     control = f"http://{reachable_host(host)}:{settings.control_port}/health"
-    return [*products, Child("control", control, ((host, settings.control_port),), next(colours))]
+    children = [*products, *gateway, Child("control", control, ((host, settings.control_port),), next(colours))]
+    if not catalog.is_left_out(CONSOLE):
+        port = settings.port(CONSOLE, CONSOLE_PORT)
+        health = f"http://{reachable_host(harness_host)}:{port}/health"
+        children.append(Child(CONSOLE, health, ((harness_host, port),), next(colours)))
+    return children
 
 
 def _require_ports(children: list[Child]) -> None:

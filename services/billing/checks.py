@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-from services.billing.created_checks import CustomerCreated, InvoiceCreated, SubscriptionCreated, fold, value_at
+from services.billing.created_checks import CustomerCreated, InvoiceCreated, SubscriptionCreated, fold
 from services.billing.discount_checks import SubscriptionDiscounted
 from services.billing.objects.payments import ChargeBody, RefundBody
 from services.billing.objects.subscriptions import SubscriptionBody
@@ -29,6 +29,7 @@ from services.billing.tables import (
 )
 from services.kernel.changes import AGENT, Change
 from services.kernel.checks import Check, Finding, checks_by_name
+from services.kernel.judging import value_at
 from services.kernel.world import World
 
 # Tables whose rows only follow from others.
@@ -239,8 +240,8 @@ class CustomerHasValues(Check):
             return self.fails(f"{self.customer} is gone")
         for path, wanted in self.values.items():
             if fold(value := value_at(body, path)) != fold(wanted):
-                return self.fails(f"{self.customer}: {path} reads {value!r}, not {wanted!r}")
-        return self.holds(f"{self.customer} reads {self.values}")
+                return self.fails(f"{self.customer}: {path} is {value!r}, not {wanted!r}")
+        return self.holds(f"{self.customer} has {', '.join(f'{path} {value}' for path, value in self.values.items())}")
 
 
 class OnlyTouched(Check):

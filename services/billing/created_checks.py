@@ -1,6 +1,5 @@
 """Checks for what an episode created in billing: nobody knows its id beforehand, so it is found by its fields."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from services.billing.rows import BillingTable, BodyT, CustomerId, IdT
 from services.billing.tables import customers, invoices, subscription_items, subscriptions
 from services.kernel.changes import AGENTS
 from services.kernel.checks import Check, Finding
+from services.kernel.judging import value_at
 from services.kernel.world import World
 
 _RUNNING = ("active", "trialing")
@@ -105,14 +105,6 @@ def _created(world: World, table: BillingTable[IdT, BodyT]) -> list[BodyT]:
 
 def _new_customers(world: World, email: str) -> list[CustomerBody]:
     return [body for body in _created(world, customers) if fold(body["email"]) == fold(email)]
-
-
-def value_at(body: Mapping[str, Any], path: str) -> Any:
-    """Returns what an object holds under a dotted path; None where a part of it is missing."""
-    value: Any = body
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def fold(value: Any) -> Any:

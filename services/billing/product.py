@@ -6,6 +6,7 @@ from services.billing.checks import checks
 from services.billing.errors import render, request_id_of
 from services.billing.judging import judging
 from services.billing.news import tell_news
+from services.billing.operations import test_mode
 from services.billing.operations.due import advance
 from services.billing.operations.records import API_VERSION
 from services.billing.parameter_texts import PARAMETER_TEXTS
@@ -124,6 +125,7 @@ product = Product(
     judging=judging,
     create_credential=lambda secret: f"sk_live_{secret}",
     key_shapes=("sk_test_{}",),
+    on_playground=test_mode.turn_on,
     credential_formats=(bearer, basic_username),
     advance=advance,
     news=tell_news,

@@ -80,8 +80,13 @@ class RecordMatches(RecordCheck):
         properties = row["properties"]
         wrong = [name for name in self.accepted if not self._is_accepted(name, properties.get(name) or "")]
         if not wrong:
-            return self.holds(f"record {self.record_id} reads {self.accepted}")
+            return self.holds(f"record {self.record_id} has {self._describe_accepted()}")
         return self.score_values(properties, wrong, self.accepted)
+
+    def _describe_accepted(self) -> str:
+        return ", ".join(
+            f"{name} {' or '.join(value or 'no value' for value in values)}" for name, values in self.accepted.items()
+        )
 
     def _is_accepted(self, name: str, value: str) -> bool:
         # Where capitals matter, spaces at the ends do too.

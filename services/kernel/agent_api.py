@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.types import Receive, Scope, Send
 
-from services.kernel import credentials
-from services.kernel.answers import Answer
+from services.kernel import credentials, websockets
+from services.kernel.answers import Answer, RawHeaders
 from services.kernel.asgi import BodyEnded, BodyOverLimit, find_header, read_body, send_answer
 from services.kernel.changes import AGENT, SYSTEM, TIME
 from services.kernel.concurrent_edits import apply_due_edits
@@ -43,6 +43,9 @@ _KEY_HEADER = b"idempotency-key"
 _LONGEST_KEY = 255
 _NUMBER_HEADER = b"x-request-number"
 _DOCUMENT_PATH = "/openapi.json"
+# Shorter than clients wait for an answer.
+_LONGEST_HOLD_SECONDS = 240.0
+_HOLD_RETRY_AFTER = 30
 # These faults replace the answer before anything is done.
 _INSTEAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE, FaultKind.DROPPED})
 # These faults end the connection without an answer.
@@ -57,6 +60,16 @@ class Dropped(Exception):
     """The planned end of a connection without an answer."""
 
 
+class Extension(Protocol):
+    """A further protocol at the agent API, such as MCP, at a path of its own."""
+
+    path: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class AgentApi:
     """Pure ASGI around a product's FastAPI app."""
 
@@ -65,42 +78,68 @@ class AgentApi:
         self._document: Answer | None = None
         self.dispatch = Dispatch(api, episodes.product.encoding, episodes.product.suffix)
         self._episodes = episodes
-        self._product = episodes.product
+        self.product = episodes.product
         self._public_host = episodes.product.public_host
         self._telemetry = telemetry
-        self._body_limit = body_limit
+        self.body_limit = body_limit
+        self.extension: Extension | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._open_socket(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._api(scope, receive, send)
             return
         if scope["path"] == _DOCUMENT_PATH and scope["method"] == "GET":
             await send_answer(self.document(), send)
             return
+        if self.extension is not None and scope["path"] == self.extension.path:
+            await self.extension(scope, receive, send)
+            return
         try:
-            episode = self._authenticate(scope)
+            episode = self.authenticate(scope)
             body = await self._read_body(scope, receive)
         except Refusal as refusal:
-            await send_answer(self._product.render(refusal, _context_outside(scope)), send)
+            await send_answer(self.refuse(scope, refusal), send)
             return
-        async with episode.lock:
-            answer = await self.handle(episode, scope, body)
+        answer = await self.answer_in_turn(episode, scope, body)
         if answer is None:
             _cut_connection(scope)
             return
         await send_answer(answer, send)
 
+    async def _open_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        handshake = websockets.handshake_scope(scope)
+        try:
+            episode = self.authenticate(handshake)
+        except Refusal as refusal:
+            answer: Answer | None = self.refuse(handshake, refusal)
+        else:
+            answer = await self.answer_in_turn(episode, handshake, b"")
+        await websockets.converse(handshake, answer, receive, send)
+
+    async def answer_in_turn(self, episode: Episode, scope: Scope, body: bytes) -> Answer | None:
+        """Answers after a person who holds the episode and after earlier requests; None cuts the connection."""
+        if episode.hold is not None:
+            try:
+                await self._await_release(episode, scope)
+            except Refusal as refusal:
+                return self.refuse(scope, refusal)
+        async with episode.lock:
+            return await self.handle(episode, scope, body)
+
     async def handle(self, episode: Episode, scope: Scope, body: bytes) -> Answer | None:
         """Answers one request of the agent, under the episode's lock. None means that a fault cuts the connection."""
         # 1. Admit: the episode may have ended while the request waited for the lock, or the key was answered before.
         if episode.closed or episode.is_out_of_steps:
-            return self._product.render(Unauthenticated(), _context(episode, scope))
+            return self.product.render(Unauthenticated(), _context(episode, scope))
         try:
-            key = IdempotencyKey.of(scope, body, self._product.key_headers)
+            key = IdempotencyKey.of(scope, body, self.product.key_headers)
             if key is not None and (first := episode.answers.get(key.value)) is not None:
                 return self._repeat(episode, scope, body, key, first)
         except Refusal as refusal:
-            return self._product.render(refusal, _context(episode, scope))
+            return self.product.render(refusal, _context(episode, scope))
 
         # 2. Apply the fault plan: a fault may delay the answer, replace it, or cut the connection after it.
         started = time.perf_counter()
@@ -119,7 +158,7 @@ class AgentApi:
 
         # 4. Respond: keep the answer for its key, record the step, let colleagues write, and send.
         if key is not None and not is_replaced:
-            if answer.status < 500 and self._product.keeps_answer(answer):
+            if answer.status < 500 and self.product.keeps_answer(answer):
                 episode.remember(key.value, FirstAnswer(key.request, answer))
             answer = self._with_key_headers(key, answer, replayed=False)
         self._record(episode, scope, body, answer, fault, key, time.perf_counter() - started)
@@ -136,16 +175,29 @@ class AgentApi:
             self._document = Answer.json(200, self._api.openapi())
         return self._document
 
-    def _authenticate(self, scope: Scope) -> Episode:
-        credential = credentials.find_credential(scope["headers"], self._product.credential_formats)
+    def refuse(self, scope: Scope, refusal: Refusal) -> Answer:
+        """The refusal of a request that belongs to no episode."""
+        return self.product.render(refusal, _context_outside(scope))
+
+    def authenticate(self, scope: Scope) -> Episode:
+        credential = credentials.find_credential(scope["headers"], self.product.credential_formats)
         episode = None if credential is None else self._episodes.by_credential(credential, _address(scope))
         if episode is None:
             raise Unauthenticated
         return episode
 
+    async def _await_release(self, episode: Episode, scope: Scope) -> None:
+        """Waits while somebody holds the episode; beyond the limit the agent reads that the service is down for now."""
+        credential = credentials.find_credential(scope["headers"], self.product.credential_formats) or ""
+        while (held := episode.hold) is not None and held.admitted != credentials.digest(credential):
+            try:
+                await asyncio.wait_for(held.released.wait(), _LONGEST_HOLD_SECONDS)
+            except TimeoutError:
+                raise Unavailable(_HOLD_RETRY_AFTER) from None
+
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
         try:
-            return await read_body(scope, receive, self._body_limit)
+            return await read_body(scope, receive, self.body_limit)
         except BodyOverLimit:
             raise BodyTooLarge from None
         except BodyEnded:
@@ -162,7 +214,7 @@ class AgentApi:
             return _NO_ANSWER
         retry_after = episode.plan.rates.retry_after
         refusal = RateLimited(retry_after) if fault.kind is FaultKind.RATE_LIMITED else Unavailable(retry_after)
-        return self._product.render(refusal, _context(episode, scope))
+        return self.product.render(refusal, _context(episode, scope))
 
     async def _execute(self, episode: Episode, scope: Scope, body: bytes) -> Answer:
         """Runs the route inside the request's savepoint. An exception that is no refusal breaks the episode."""
@@ -174,11 +226,11 @@ class AgentApi:
         scope["world"] = world
         scope["context"] = _context(episode, scope)
         try:
-            with self._telemetry.span(f"{scope['method']} {scope['path']}"):
+            with self._telemetry.span(scope["method"], scope["path"]):
                 world.begin()
-                if self._product.on_tick is not None:
+                if self.product.on_tick is not None:
                     world.actor = TIME
-                    self._product.on_tick(world)
+                    self.product.on_tick(world)
                 world.actor = AGENT
                 is_routed = True
                 answer, keeps_writes = await self._route(scope, body)
@@ -200,7 +252,7 @@ class AgentApi:
             return answer, answer.status < 400
         except (Refusal, RequestValidationError, HTTPException, MultiPartException) as error:
             refusal = as_refusal(error)
-            return self._product.render(refusal, scope["context"]), refusal.stands
+            return self.product.render(refusal, scope["context"]), refusal.stands
 
     def _break_episode(self, episode: Episode, scope: Scope, error: Exception, *, by_agent: bool) -> Answer:
         """`by_agent`: the agent's request broke us, and not what fell due before it."""
@@ -211,7 +263,7 @@ class AgentApi:
             episode.world.undo()
         except Exception:  # noqa: BLE001 - a fork that cannot undo is void; the cause is recorded already
             self._episodes.close(episode)
-        return self._product.render(Failure(), _context(episode, scope))
+        return self.product.render(Failure(), _context(episode, scope))
 
     def _apply_concurrent_edits(self, episode: Episode) -> None:
         """The agent's own request stands whatever happens here; an edit that fails breaks the episode."""
@@ -231,14 +283,15 @@ class AgentApi:
         return answer
 
     def _with_key_headers(self, key: "IdempotencyKey", first: Answer, *, replayed: bool) -> Answer:
-        return _add_headers(first, self._product.key_answer_headers(IdempotentAnswer(key.value, first, replayed)))
+        further = self.product.key_answer_headers(IdempotentAnswer(key.value, first, replayed))
+        return Answer(first.status, first.body, _with_further(first.headers, further))
 
     def _with_world_headers(self, episode: Episode, answer: Answer) -> Answer:
         """Adds the revision, the date and the product's own headers to an answer that comes from the world."""
         world = episode.world
-        common = ((REVISION_HEADER, b"%d" % world.revision), (b"date", _http_date(world.clock.now_ms())))
-        answer = Answer(answer.status, answer.body, (*answer.headers, *common))
-        return _add_headers(answer, self._product.headers(world))
+        revision, date = b"%d" % world.revision, _http_date(world.clock.now_ms())
+        headers = (*answer.headers, (REVISION_HEADER, revision), (b"date", date))
+        return Answer(answer.status, answer.body, _with_further(headers, self.product.headers(world)))
 
     def _record(
         self,
@@ -281,8 +334,9 @@ class IdempotencyKey:
 
     @classmethod
     def of(cls, scope: Scope, body: bytes, other_headers: tuple[bytes, ...] = ()) -> "IdempotencyKey | None":
-        names = (_KEY_HEADER, *other_headers)
-        value = next((text for name in names if (text := find_header(scope, name)) is not None), None)
+        value = find_header(scope, _KEY_HEADER)
+        for name in other_headers:
+            value = find_header(scope, name) if value is None else value
         if value is None:
             return None
         if not 0 < len(value) <= _LONGEST_KEY:
@@ -318,13 +372,16 @@ def _check_charset(scope: Scope) -> None:
         raise MalformedRequest("The charset of the multipart body is not supported.")
 
 
-def _add_headers(answer: Answer, headers: Mapping[str, str]) -> Answer:
+def _with_further(headers: RawHeaders, further: Mapping[str, str]) -> RawHeaders:
     """Adds headers that the answer does not have yet."""
-    if not headers:
-        return answer
-    present = {name for name, _ in answer.headers}
-    encoded = ((name.lower().encode(), value.encode("latin-1")) for name, value in headers.items())
-    return Answer(answer.status, answer.body, (*answer.headers, *(pair for pair in encoded if pair[0] not in present)))
+    if not further:
+        return headers
+    present, added = dict(headers), []
+    for name, value in further.items():
+        raw_name = name.lower().encode()
+        if raw_name not in present:
+            added.append((raw_name, value.encode("latin-1")))
+    return (*headers, *added)
 
 
 def _cut_connection(scope: Scope) -> None:

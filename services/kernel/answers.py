@@ -1,20 +1,20 @@
 """Answers: what a product sends back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from starlette.responses import Response
 
+RawHeaders = tuple[tuple[bytes, bytes], ...]
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+
+class Answer(NamedTuple):
     """Status, headers and body, kept for replays and for the trajectory."""
 
     status: int
     body: bytes
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: RawHeaders = ()
 
     @classmethod
     def json(cls, status: int, content: Any, headers: Mapping[str, str] | None = None) -> "Answer":
@@ -31,6 +31,14 @@ class Json(Response):
 
     def render(self, content: Any) -> bytes:
         return _trim_buffer(orjson.dumps(content))
+
+    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
+        """Writes what Starlette would, which works it out anew with every response."""
+        if headers is not None:
+            super().init_headers(headers)
+            return
+        length = b"%d" % len(self.body)
+        self.raw_headers = [(b"content-length", length), (b"content-type", b"application/json")]
 
 
 def _trim_buffer(body: bytes) -> bytes:

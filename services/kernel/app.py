@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -35,9 +36,29 @@ def create_api(product: Product) -> FastAPI:
     )
     api.include_router(product.router)
     describe(api, product.encoding, product.core_operations, product.parameter_texts, product.rare_parameters)
+    _write_document_once(api, product)
     for kind in (RequestValidationError, HTTPException):
         api.add_exception_handler(kind, _leave_it_to_the_agent_api)
     return api
+
+
+# By the product's identity: products are not hashable, and each that is described stays for as long as the process.
+_documents: dict[int, tuple[Product, bytes]] = {}
+
+
+def _write_document_once(api: FastAPI, product: Product) -> None:
+    """Writes the document once in each process, for it takes a second: later apps of the product read it."""
+    write_document = api.openapi
+
+    def openapi() -> dict[str, Any]:
+        if api.openapi_schema is None:
+            if id(product) not in _documents:
+                _documents[id(product)] = product, orjson.dumps(write_document())
+            # Each app has a copy of its own to change.
+            api.openapi_schema = orjson.loads(_documents[id(product)][1])
+        return api.openapi_schema
+
+    api.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
 
 
 def _list_servers(product: Product) -> list[dict[str, str | Any]] | None:

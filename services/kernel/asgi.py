@@ -2,7 +2,7 @@
 
 from starlette.types import Message, Receive, Scope, Send
 
-from services.kernel.answers import Answer
+from services.kernel.answers import Answer, RawHeaders
 
 
 class BodyEnded(Exception):
@@ -37,7 +37,11 @@ class CapturedAnswer:
 
 
 def find_header(scope: Scope, name: bytes) -> bytes | None:
-    return next((value for key, value in scope["headers"] if key == name), None)
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    for key, value in headers:
+        if key == name:
+            return value
+    return None
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int | None = None) -> bytes:
@@ -74,5 +78,5 @@ async def send_answer(answer: Answer, send: Send) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
-def without_length(headers: list[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
-    return tuple((name, value) for name, value in headers if name != b"content-length")
+def without_length(headers: list[tuple[bytes, bytes]]) -> RawHeaders:
+    return tuple([pair for pair in headers if pair[0] != b"content-length"])

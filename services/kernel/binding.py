@@ -145,21 +145,21 @@ class Parameters:
 class Dependency:
     """One function that an endpoint, or another dependency, declares with `Depends`."""
 
-    __slots__ = ("_call", "_inputs", "_is_async", "parameters")
+    __slots__ = ("_call", "_inputs", "is_async", "parameters")
 
     def __init__(self, dependant: Dependant, inputs: list[tuple[str, int]], encoding: Encoding) -> None:
         assert dependant.call is not None, "a dependency has a function"
         self._call: Callable[..., Any] = dependant.call
-        self._is_async = inspect.iscoroutinefunction(dependant.call)
+        self.is_async = inspect.iscoroutinefunction(dependant.call)
         # Its own dependencies: the parameter's name, and where the result stands among those computed before.
         self._inputs = inputs
         self.parameters = Parameters(dependant, encoding)
 
-    async def resolve(self, values: dict[str, Any], results: list[Any]) -> Any:
+    def call(self, values: dict[str, Any], results: list[Any]) -> Any:
+        """Returns what the function returns: an awaitable, if it is async."""
         for name, index in self._inputs:
             values[name] = results[index]
-        result = self._call(**values)
-        return await result if self._is_async else result
+        return self._call(**values)
 
 
 class BoundRoute:
@@ -203,25 +203,27 @@ class BoundRoute:
         self.parameters.bind(scope, values, errors)
         if self._body_fields:
             await self._bind_body(scope, body, values, errors)
-        inner_values: list[dict[str, Any]] = []
+        inner: list[tuple[Dependency, dict[str, Any]]] = []
         for dependency in self._dependencies:
-            inner_values.append({})
-            dependency.parameters.bind(scope, inner_values[-1], errors)
+            own_values: dict[str, Any] = {}
+            dependency.parameters.bind(scope, own_values, errors)
+            inner.append((dependency, own_values))
         if errors:
             raise RequestValidationError(errors)
         if self._needs_request:
             request = Request(scope, replay_body(body))
             self.parameters.add_request(values, request)
-            for dependency, own_values in zip(self._dependencies, inner_values, strict=True):
+            for dependency, own_values in inner:
                 dependency.parameters.add_request(own_values, request)
-        if self._dependencies:
-            await self._resolve(values, inner_values)
+        if inner:
+            await self._resolve(values, inner)
         return _as_answer(await self._endpoint(**values))
 
-    async def _resolve(self, values: dict[str, Any], inner_values: list[dict[str, Any]]) -> None:
+    async def _resolve(self, values: dict[str, Any], inner: list[tuple[Dependency, dict[str, Any]]]) -> None:
         results: list[Any] = []
-        for dependency, own_values in zip(self._dependencies, inner_values, strict=True):
-            results.append(await dependency.resolve(own_values, results))
+        for dependency, own_values in inner:
+            result = dependency.call(own_values, results)
+            results.append(await result if dependency.is_async else result)
         for name, index in self._inputs:
             values[name] = results[index]
 

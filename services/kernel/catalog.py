@@ -1,7 +1,8 @@
 """The catalogue of products: every folder in `services/` that declares one, and those that are added from elsewhere.
 
 `DAYSHIFT_PRODUCTS` adds products: module names such as `company.payroll.product`, separated by commas.
-`DAYSHIFT_WITHOUT` leaves products out, by name. Both are inherited by the processes that this one starts.
+`DAYSHIFT_WITHOUT` leaves products out, by name, and `mcp` the endpoint for all of them.
+Both are inherited by the processes that this one starts.
 """
 
 import os
@@ -29,6 +30,11 @@ def names() -> tuple[str, ...]:
     """Every product, without those that are left out here."""
     left_out = _read_list(_WITHOUT)
     return tuple(name for name in declared() if name not in left_out)
+
+
+def is_left_out(name: str) -> bool:
+    """Whether a product, or another service such as `mcp` or the console, is left out here."""
+    return name in _read_list(_WITHOUT)
 
 
 @cache

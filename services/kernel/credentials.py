@@ -65,7 +65,10 @@ def _basic(headers: Headers) -> str | None:
 
 
 def _header(headers: Headers, name: bytes) -> bytes | None:
-    return next((value for key, value in headers if key == name), None)
+    for key, value in headers:
+        if key == name:
+            return value
+    return None
 
 
 def _text(value: bytes | None) -> str | None:

@@ -1,11 +1,11 @@
 """Episodes of one product process: credential → episode → fork; leases, fencing, idempotency, steps."""
 
 import asyncio
-import hmac
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from services.kernel import credentials
 from services.kernel.answers import Answer
@@ -38,9 +38,8 @@ class EpisodeExists(ValueError):
     """An episode of that id is open already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One call as it was served: request, answer, revision and time."""
+class Step(NamedTuple):
+    """One call as it was served: request, answer, revision and time; made with every request, so made cheaply."""
 
     operation: str
     method: str
@@ -97,11 +96,14 @@ class Episode:
     broken_by_agent: bool = False
     touched: float = 0.0
     trajectory: list[Step] = field(default_factory=list)
+    # How many steps came before those of the trajectory.
+    steps_dropped: int = 0
     answers: dict[str, FirstAnswer] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     concurrent_edits: list[ConcurrentEdit] = field(default_factory=list)
     # The time at which control last set the clocks of all products of the episode to the same time.
     synchronized_ms: int = 0
+    hold: "Hold | None" = None
 
     def __post_init__(self) -> None:
         self.synchronized_ms = self.world.clock.now_ms()
@@ -129,6 +131,7 @@ class Episode:
         """Free play has no verdict and no end, so it keeps only the last steps."""
         self.trajectory.append(step)
         if self.opening.steps is None and len(self.trajectory) > 2 * _FREE_PLAY_STEPS_KEPT:
+            self.steps_dropped += len(self.trajectory) - _FREE_PLAY_STEPS_KEPT
             del self.trajectory[:-_FREE_PLAY_STEPS_KEPT]
 
     def remember(self, key: str, first: FirstAnswer) -> None:
@@ -140,6 +143,15 @@ class Episode:
         """Keeps the first cause, and who brought it about: later failures follow from it."""
         if self.broken is None:
             self.broken, self.broken_by_agent = cause, by_agent
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Somebody has stopped the agent: its requests wait until the hold is released."""
+
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    # The digest of the credential of a person who has taken over, whose requests are served.
+    admitted: bytes | None = None
 
 
 class Worlds:
@@ -211,6 +223,30 @@ class Episodes:
         self._by_digest |= dict.fromkeys(digests, episode)
         return episode
 
+    def hold(self, episode: Episode, credential: str | None = None) -> None:
+        """Lets the agent's requests wait; whoever has this further credential is served meanwhile."""
+        admitted = None
+        if credential is not None:
+            admitted = credentials.digest(credential)
+            if self._by_digest.setdefault(admitted, episode) is not episode:
+                raise EpisodeExists("another episode has this credential")
+            episode.digests = (*episode.digests, admitted)
+        held = episode.hold
+        # Requests that wait already go on waiting for the same event.
+        episode.hold = Hold(admitted=admitted) if held is None else Hold(held.released, admitted)
+
+    def release(self, episode: Episode) -> None:
+        """Serves the agent's requests again, in the order in which they came; a person's credential ends here."""
+        held, episode.hold = episode.hold, None
+        if held is None:
+            return
+        if held.admitted is not None:
+            episode.digests = tuple(digest for digest in episode.digests if digest != held.admitted)
+            self._by_digest.pop(held.admitted, None)
+            self.unknown_credentials.retire(held.admitted)
+        episode.touched = self._now()
+        held.released.set()
+
     def stay_registered(self, seconds: float) -> None:
         """The registry or control has just confirmed that this process owns its episodes."""
         self._registered_until = self._now() + seconds
@@ -222,7 +258,7 @@ class Episodes:
             raise Unavailable(_FENCED_RETRY_AFTER)
         digest = credentials.digest(credential)
         episode = self._by_digest.get(digest)
-        if episode is None or not any(hmac.compare_digest(known, digest) for known in episode.digests):
+        if episode is None:
             self.unknown_credentials.refused(digest, address)
             return None
         self.unknown_credentials.served(episode.id, address)
@@ -238,6 +274,8 @@ class Episodes:
         """Closes the episode before it gives the fork back, so that a request that waits for the lock is refused."""
         if episode.closed:
             return
+        # Whoever waits is refused as after any ending.
+        self.release(episode)
         episode.closed = True
         self._by_id.pop(episode.id)
         for digest in episode.digests:
@@ -251,4 +289,6 @@ class Episodes:
 
     def overdue(self) -> list[Episode]:
         limit = self._now() - self._lease_seconds
-        return [episode for episode in self if episode.opening.leased and episode.touched < limit]
+        return [
+            episode for episode in self if episode.opening.leased and episode.touched < limit and episode.hold is None
+        ]

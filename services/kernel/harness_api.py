@@ -13,6 +13,7 @@ from services.kernel.harness_messages import (
     ActorRequestsMessage,
     AdvanceMessage,
     FindMessage,
+    HoldMessage,
     OpenMessage,
     VerifyMessage,
 )
@@ -96,6 +97,14 @@ def create_harness_api(host: ProductHost, token: str) -> ASGIApp:
     @api.get("/control/episodes/{episode_id}/trajectory")
     async def trajectory(episode_id: str) -> Response:
         return Json({"steps": host.trajectory(host.episodes.by_id(episode_id))})
+
+    @api.get("/control/episodes/{episode_id}/tail")
+    async def tail(episode_id: str, after_step: int = 0, after_revision: int = 0) -> Response:
+        return Json(host.tail(host.episodes.by_id(episode_id), after_step, after_revision))
+
+    @api.post("/control/episodes/{episode_id}/hold")
+    async def hold(episode_id: str, message: HoldMessage) -> Response:
+        return Json(host.hold(host.episodes.by_id(episode_id), message))
 
     @api.post("/control/episodes/{episode_id}/close")
     async def close(episode_id: str) -> Response:

@@ -39,6 +39,8 @@ class OpenMessage(Strict):
     faults: str = "none"
     steps: int | None = Field(default=None, ge=0)
     leased: bool = True
+    # Free play of people, for which a product may make things easier than for agents.
+    playground: bool = False
     planted: list[PlantedRow] = []
     counters: dict[str, int] = {}
     # Decides the ids of new rows; without it, `seed` does.
@@ -81,6 +83,13 @@ class ActorRequestsMessage(Strict):
     """Several such requests, in order."""
 
     requests: list[ActorRequestMessage]
+
+
+class HoldMessage(Strict):
+    """Stops or releases the agent; a person who takes over gets a credential of their own."""
+
+    held: bool
+    credential: str | None = Field(default=None, min_length=8, max_length=200, repr=False)
 
 
 class FindMessage(Strict):

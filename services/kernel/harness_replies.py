@@ -176,6 +176,19 @@ class EpisodeSummaryReply(TypedDict):
     broken_by_agent: bool
     leased: bool
     steps: int
+    revision: int
+    clock_ms: int
+    held: bool
+
+
+class TailReply(TypedDict):
+    """The agent's calls and the changes after a mark, and the mark to read on from."""
+
+    steps: list[StepReply]
+    changes: list["ChangeReply"]
+    next_step: int
+    next_revision: int
+    state: StateReply
 
 
 class SummaryReply(TypedDict):

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from fastapi import APIRouter
 
@@ -25,8 +25,7 @@ class CannotStart(RuntimeError):
     """Something that this product needs is missing; the message says what, and how to get it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(NamedTuple):
     """What a refusal may say about its request: enough for a deterministic correlation id."""
 
     request: int
@@ -116,6 +115,8 @@ class Product:
     credential_formats: tuple[CredentialFormat, ...] = (bearer,)
     # Forms of the vendor's keys in which people may write the playground's credential: some clients check the form.
     key_shapes: tuple[str, ...] = ()
+    # Prepares the world of the playground, which people use to try things out.
+    on_playground: Callable[[World], None] = _holds_nothing
     # Moves the clock and runs what falls due: jobs, renewals, automations.
     advance: Callable[[World, int], None] = _nothing_falls_due
     # Runs what the tick of a request makes due, in the same savepoint as the request.
@@ -126,6 +127,8 @@ class Product:
     # Where the company reaches this product. Links carry this address for clients that send its host.
     public_url: str = ""
     body_limit: int = MIB
+    # Whether some of its routes answer a WebSocket's handshake.
+    has_sockets: bool = False
     # How clients write bodies and query strings.
     encoding: Encoding = JSON
     # What clients may append to any path, such as .json; routes are declared without it.

@@ -14,6 +14,7 @@ from services.kernel.harness_messages import (
     ActorRequestsMessage,
     CheckMessage,
     FindMessage,
+    HoldMessage,
     OpenMessage,
     VerifyMessage,
 )
@@ -31,6 +32,7 @@ from services.kernel.harness_replies import (
     HistoryReply,
     StateReply,
     StepReply,
+    TailReply,
     VerifyReply,
 )
 from services.kernel.product import Product
@@ -39,6 +41,8 @@ from services.kernel.template import TemplateTouched
 from services.kernel.world import World
 
 _SLICE_MS = 6 * 3_600_000
+_TAIL_STEPS = 50
+_TAIL_CHANGES = 500
 
 
 class ProductHost:
@@ -91,6 +95,8 @@ class ProductHost:
                 world.save(table, planted.row, PLANTED)
         for counter, used in message.counters.items():
             world.ids.reserve(counter, used)
+        if message.playground:
+            self.product.on_playground(world)
         episode.planted = world.revision
         episode.concurrent_edits = [
             ConcurrentEdit(edit.after_steps, self.product.table(edit.table), edit.key, edit.values)
@@ -161,6 +167,30 @@ class ProductHost:
         async with episode.lock:
             await self._settle(episode)
             return {**self.state(episode), "changes": _diff(episode.world.changes(episode.planted))}
+
+    def tail(self, episode: Episode, after_step: int, after_revision: int) -> TailReply:
+        """What came after these marks, in bounded portions. It waits for nobody: onlookers must not hold up the agent.
+
+        While a request is served, its changes may yet be undone: they come with a later look.
+        """
+        first = max(0, after_step - episode.steps_dropped)
+        steps = episode.trajectory[first : first + _TAIL_STEPS]
+        after_revision = max(after_revision, episode.planted)
+        changes = [] if episode.lock.locked() else _history(episode, after_revision)["history"][:_TAIL_CHANGES]
+        return {
+            "steps": [_step(step) for step in steps],
+            "changes": changes,
+            "next_step": episode.steps_dropped + first + len(steps),
+            "next_revision": changes[-1]["revision"] if changes else after_revision,
+            "state": self.state(episode),
+        }
+
+    def hold(self, episode: Episode, message: HoldMessage) -> StateReply:
+        if message.held:
+            self.episodes.hold(episode, message.credential)
+        else:
+            self.episodes.release(episode)
+        return self.state(episode)
 
     async def close(self, episode: Episode) -> ClosedReply:
         async with episode.lock:
@@ -251,6 +281,9 @@ class ProductHost:
                 "broken_by_agent": episode.broken_by_agent,
                 "leased": episode.opening.leased,
                 "steps": episode.steps,
+                "revision": episode.world.revision,
+                "clock_ms": episode.world.clock.now_ms(),
+                "held": episode.hold is not None,
             }
             for episode in self.episodes
         ]
@@ -277,9 +310,9 @@ def _finding(finding: checks.Finding) -> FindingReply:
     }
 
 
-def _history(episode: Episode) -> HistoryReply:
+def _history(episode: Episode, since: int | None = None) -> HistoryReply:
     """Images stay the text that they are stored as: parsing all of them costs more than the few that are needed."""
-    rows = episode.world.changes_as_written(episode.planted)
+    rows = episode.world.changes_as_written(episode.planted if since is None else since)
     return {
         "history": [
             ChangeReply(

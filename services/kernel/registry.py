@@ -22,6 +22,8 @@ class Replica:
     url: str
     harness_url: str
     load: int = 0
+    # Where other services reach its agent API, if not at `url`: agents may come through a relay.
+    direct_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ import uvloop
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from services.kernel.agent_api import AgentApi, Extension
 from services.kernel.app import create_app
 from services.kernel.config import Settings
 from services.kernel.episodes import Episodes, Worlds
@@ -36,11 +37,13 @@ _HARNESS_IDLE_SECONDS = 60
 # As much as common proxies take.
 _MOST_HEAD_BYTES = 64 * 1024
 _MOST_HEADERS = 200
-# Two hundred shorter ones are within the bound of bytes.
-_LONG_VALUE = 128
 _HEAD_TOO_LARGE = b"431 Request Header Fields Too Large"
 _LONGEST_SILENCE_SECONDS = 30.0
+# Of a WebSocket.
+_LARGEST_MESSAGE = 1 << 20
 _log = logging.getLogger("dayshift.serve")
+# Adds a further protocol to the agent API of a product.
+Extend = Callable[[AgentApi, Settings], Extension]
 
 
 class PortTaken(RuntimeError):
@@ -58,40 +61,44 @@ class CuttableProtocol(HttpToolsProtocol):
     """
 
     _silence: asyncio.TimerHandle | None = None
-    _head_bytes = 0
+    _is_unfinished = False
     _is_in_head = False
+    _chunk_bytes = 0
+    # What has come since the head began. The last chunk may hold more than the head, so this is never too little.
+    _head_bytes = 0
     _status = b"400 Bad Request"
 
     def data_received(self, data: bytes) -> None:
+        self._chunk_bytes = len(data)
+        self._head_bytes += len(data)
         super().data_received(data)
-        if self._is_in_head:
-            # One value that does not end is not yet a header.
-            self._head_bytes += len(data)
-            if self._head_bytes > _MOST_HEAD_BYTES and not self.transport.is_closing():
+        # Most requests come whole, and need no timer.
+        if self._is_unfinished:
+            if self._is_in_head and self._is_over_bounds(self._head_bytes):
                 self._refuse(_HEAD_TOO_LARGE)
-        if self._silence is not None:
-            self._await_more()
+            else:
+                self._await_more()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"dayshift.cut": {"now": self._cut}}
-        self._is_in_head, self._head_bytes = True, 0
-        self._await_more()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        size = sum(len(key) + len(text) for key, text in self.headers) if len(value) > _LONG_VALUE else 0
-        if len(self.headers) > _MOST_HEADERS or size > _MOST_HEAD_BYTES:
-            self._status = _HEAD_TOO_LARGE
-            raise HeadTooLarge
+        self._is_unfinished = self._is_in_head = True
+        self._head_bytes = self._chunk_bytes
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
+        if self._is_over_bounds(self._head_bytes) and self._is_over_bounds(self._size_of_head()):
+            self._status = _HEAD_TOO_LARGE
+            raise HeadTooLarge
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._stop_waiting()
         super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._stop_waiting()
+        super().handle_websocket_upgrade()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -100,16 +107,24 @@ class CuttableProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the status says it
         self._refuse(self._status)
 
+    def _is_over_bounds(self, head_bytes: int) -> bool:
+        return head_bytes > _MOST_HEAD_BYTES or len(self.headers) > _MOST_HEADERS
+
+    def _size_of_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+
     def _refuse(self, status: bytes) -> None:
         self._stop_waiting()
         self.transport.write(b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
         self.transport.close()
 
     def _await_more(self) -> None:
-        self._stop_waiting()
+        if self._silence is not None:
+            self._silence.cancel()
         self._silence = self.loop.call_later(_LONGEST_SILENCE_SECONDS, self._give_up)
 
     def _stop_waiting(self) -> None:
+        self._is_unfinished = False
         if self._silence is not None:
             self._silence.cancel()
             self._silence = None
@@ -133,7 +148,7 @@ class Listener(uvicorn.Server):
         yield
 
 
-def listener(app: ASGIApp, host: str, port: int, **options: Any) -> Listener:
+def listener(app: ASGIApp, host: str, port: int, *, has_sockets: bool = False, **options: Any) -> Listener:
     return Listener(
         uvicorn.Config(
             app,
@@ -141,7 +156,8 @@ def listener(app: ASGIApp, host: str, port: int, **options: Any) -> Listener:
             port=port,
             http=CuttableProtocol,
             loop="uvloop",
-            ws="none",
+            ws="websockets-sansio" if has_sockets else "none",
+            ws_max_size=_LARGEST_MESSAGE,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -186,8 +202,10 @@ def _check_port(listener: Listener) -> None:
 class Service:
     """A product as a process."""
 
-    def __init__(self, product: Product, settings: Settings) -> None:
+    def __init__(self, product: Product, settings: Settings, extend: Extend | None = None) -> None:
         self.product = product
+        self._extend = extend
+        self._extension: Extension | None = None
         self.settings = settings
         self.telemetry = Telemetry(product.name)
         worlds = Worlds(product, settings.worlds_folder, settings.worlds)
@@ -198,6 +216,8 @@ class Service:
     def agent_app(self) -> ASGIApp:
         api = create_app(self.product, self.episodes, self.telemetry, self.settings.body_limit)
         self.host.actor_requests.share(api.dispatch)
+        if self._extend is not None:
+            self._extension = api.extension = self._extend(api, self.settings)
         # Before the first request, not during it.
         api.document()
         return api
@@ -212,6 +232,7 @@ class Service:
                 self.agent_app(),
                 self.settings.host,
                 self.settings.port(name, own),
+                has_sockets=self.product.has_sockets,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
             ),
             listener(
@@ -232,6 +253,8 @@ class Service:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+            if self._extension is not None:
+                await self._extension.close()
             await self.product.on_stop()
             self.episodes.worlds.close()
             self.telemetry.close()
@@ -282,7 +305,7 @@ class Service:
             each.should_exit = True
 
 
-def run_product(product: Product, settings: Settings) -> None:
+def run_product(product: Product, settings: Settings, extend: Extend | None = None) -> None:
     start_logging(settings.log_level)
     raise_file_limit()
-    uvloop.run(Service(product, settings).run())
+    uvloop.run(Service(product, settings, extend).run())

@@ -4,12 +4,14 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from services.kernel.logs import WRITER, encode_line
 
+_NO_SPAN = nullcontext()
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -37,6 +39,8 @@ class Telemetry:
         self.idle_forks = Gauge("dayshift_idle_forks", "Forks rolled back and waiting.", registry=self.registry)
         dropped = Gauge("dayshift_log_lines_dropped", "Log lines that nobody read in time.", registry=self.registry)
         dropped.set_function(lambda: WRITER.dropped)
+        resident = Gauge("dayshift_resident_bytes", "Memory of this process.", registry=self.registry)
+        resident.set_function(_resident_bytes)
         self._traces = _tracer_provider(service)
 
     def answered(self, episode: str, operation: str, status: int, seconds: float) -> None:
@@ -67,8 +71,8 @@ class Telemetry:
         self.unscored.inc()
         self._log.error("episode broke", exc_info=True, extra={"fields": {"episode": episode, "cause": cause}})
 
-    def span(self, name: str) -> AbstractContextManager[Any]:
-        return nullcontext() if self._traces is None else self._traced(name)
+    def span(self, method: str, path: str) -> AbstractContextManager[Any]:
+        return _NO_SPAN if self._traces is None else self._traced(f"{method} {path}")
 
     @contextmanager
     def _traced(self, name: str) -> Iterator[Any]:
@@ -82,6 +86,15 @@ class Telemetry:
 
     def exposition(self) -> bytes:
         return generate_latest(self.registry)
+
+
+def _resident_bytes() -> float:
+    """Read when somebody asks for the metrics; 0 where the system has no /proc."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _tracer_provider(service: str) -> Any:

@@ -37,6 +37,10 @@ class UnknownCredentials:
             if not self._at[address]:
                 del self._at[address]
         self._counts.pop(episode_id, None)
+        self.retire(digest)
+
+    def retire(self, digest: bytes) -> None:
+        """Notes a credential that was valid until now: who still sends it has made no guess."""
         self._ended[digest] = None
         while len(self._ended) > _ENDED_KEPT:
             self._ended.popitem(last=False)

@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from services.validate.read_texts import ReadTexts, fold
+
 _NUMBER = re.compile(
     r"(?<![\w.])-?\d{1,3}(?:[ ,.'\u00a0]\d{3})+(?:[.,]\d{1,2})?(?!\d)|(?<![\w.])-?\d+(?:[.,]\d+)?(?!\d)"
 )
@@ -36,14 +38,20 @@ _MONTH_NAMES = (*_MONTHS, "December")
 class KnownValues:
     """Every value of every answer, and all text."""
 
+    # Whole answers, and values with what they are: most are met again and again, and add nothing then.
+    _answers: set[str] = field(default_factory=set)
+    _read: set[tuple[bool, str]] = field(default_factory=set)
+    _joined: set[tuple[bool, str]] = field(default_factory=set)
     _leaves: set[str] = field(default_factory=set)
     _named: set[tuple[str, str]] = field(default_factory=set)
     _names: set[str] = field(default_factory=set)
     _numbers: set[Decimal] = field(default_factory=set)
     _days: set[str] = field(default_factory=set)
     _phones: set[str] = field(default_factory=set)
-    _texts: list[str] = field(default_factory=list)
-    _prose: list[str] = field(default_factory=list)
+    # As written, for regular expressions, each text once; and folded, to look words up in.
+    _written: dict[str, None] = field(default_factory=dict)
+    _texts: ReadTexts = field(default_factory=ReadTexts)
+    _prose: ReadTexts = field(default_factory=ReadTexts)
 
     def read_text(self, text: str) -> None:
         """Adds something that is written for people: a brief, a file, the output of a command."""
@@ -51,6 +59,9 @@ class KnownValues:
         self._join(text, is_prose=True)
 
     def read_answer(self, body: str) -> None:
+        if body in self._answers:
+            return
+        self._answers.add(body)
         try:
             answer = json.loads(body)
         except ValueError:
@@ -83,7 +94,7 @@ class KnownValues:
             return True
         if _WORD.match(text):
             names = (name.rpartition(".")[2], *_NAMES_OF_CHOICES)
-            return any((each, text) in self._named for each in names) or self._is_in(text, self._prose)
+            return any((each, text) in self._named for each in names) or self._prose.contain(text)
         return (
             text.casefold() in self._leaves
             or self._is_in_text(text)
@@ -95,14 +106,16 @@ class KnownValues:
 
     def matches(self, pattern: str) -> bool:
         """Says whether a regular expression fits anywhere in what was read."""
-        return re.search(pattern, "\n".join(self._texts)) is not None
+        return re.search(pattern, "\n".join(self._written)) is not None
 
     def _add(self, name: str, leaf: Any) -> None:
-        text = " ".join(str(leaf).split())
-        folded = text.casefold()
-        self._leaves.add(folded)
+        is_text, text = isinstance(leaf, str), " ".join(str(leaf).split())
         self._named.add((name, text))
-        if isinstance(leaf, str):
+        if (is_text, text) in self._read:
+            return
+        self._read.add((is_text, text))
+        self._leaves.add(text.casefold())
+        if is_text:
             self._numbers.update(number for found in _NUMBER.findall(text) for number in _readings(found))
             self._phones.update(_digits(found) for found in _PHONE_IN_TEXT.findall(text))
             self._days.update(_DAY_IN_TEXT.findall(text))
@@ -112,18 +125,18 @@ class KnownValues:
                 self._days.add(datetime.fromtimestamp(leaf, UTC).date().isoformat())
 
     def _join(self, text: str, *, is_prose: bool) -> None:
-        folded = " ".join(text.casefold().split())
-        self._texts += (text, folded)
+        if (is_prose, text) in self._joined:
+            return
+        self._joined.add((is_prose, text))
+        # How people write an address that no machine should collect.
+        folded = fold(text.replace("(at)", "@"))
+        self._written[text] = self._written[folded] = None
+        self._texts.add(folded)
         if is_prose:
-            self._prose.append(folded)
+            self._prose.add(folded)
 
     def _is_in_text(self, text: str) -> bool:
-        return self._is_in(text, self._texts)
-
-    def _is_in(self, text: str, texts: list[str]) -> bool:
-        folded = " ".join(text.casefold().split())
-        stands = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
-        return any(folded in each and stands.search(each) for each in texts)
+        return self._texts.contain(text)
 
     def _knows_number(self, number: Decimal, *, is_amount: bool) -> bool:
         size = abs(number)

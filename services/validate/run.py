@@ -29,6 +29,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("env_client/dayshift", "fixtures", "services")
 # Each holds a stack of its own, some 300 MB, and a replay cache of its own: more processes than cores are slower.
 _MOST_PROCESSES = 8
+# Of families whose verdict runs a test suite, which takes some seconds each time; `make upstream` and `make
+# service-bugs` try every instance of theirs.
+SEEDS_OF_A_SUITE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Plan:
             Job(task_family.id, seed // len(splits), splits[seed % len(splits)])
             for task_family in (family(chosen) for chosen in self.chosen)
             for splits in [[split for split in SPLITS if split in task_family.splits]]
-            for seed in range(self.seeds)
+            for seed in range(min(self.seeds, SEEDS_OF_A_SUITE) if task_family.runs_a_suite else self.seeds)
         ]
 
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import httpx
 import pytest
+from dayshift.control_token import COMPOSE_DEFAULT
 
 from services.kernel import catalog
 from tests.control.stack import free_base
 
 ROOT = Path(__file__).resolve().parents[2]
-TOKEN = "control-of-this-run"
+# What compose takes where nobody sets a token: clients on this machine find it by themselves.
+TOKEN = COMPOSE_DEFAULT
 PLAYGROUND = "playground-of-this-run"
 _ENGINE = ROOT / ".ci" / "docker-engine"
 _IMAGES = ("python:3.11-slim-bookworm", "postgres:15-bookworm", "redis:7-bookworm")
@@ -60,9 +62,10 @@ class Composed:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("DAYSHIFT_")},
             "COMPOSE_PROJECT_NAME": self.project,
-            "DAYSHIFT_CONTROL_TOKEN": TOKEN,
             "DAYSHIFT_PLAYGROUND_TOKEN": PLAYGROUND,
             "DAYSHIFT_CONTROL_PORT": str(self.base),
+            "DAYSHIFT_CONSOLE_PORT": str(self.base + 5),
+            "DAYSHIFT_MCP_PORT": str(self.base + 6),
             **{
                 f"DAYSHIFT_{name.upper()}_PORT": str(self.base + product.port - 8700)
                 for name, product in catalog.products().items()

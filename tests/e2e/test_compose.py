@@ -1,8 +1,11 @@
 """Tests of the compose stack as its users run it."""
 
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,9 +18,10 @@ from hubspot.crm.contacts import SimplePublicObjectInputForCreate
 
 from services.kernel import catalog
 from tests.e2e.engine import PLAYGROUND, ROOT, TOKEN, Composed, require_engine
+from tests.walkthrough import Reader, blocks
 
 pytestmark = pytest.mark.compose
-_OURS = ("control", *catalog.names())
+_OURS = ("control", "console", "mcp", *catalog.names())
 _CONTACTS = "/crm/v3/objects/contacts"
 _READS: dict[str, tuple[str, dict[str, int]]] = {
     "crm": ("crm.contacts.list", {"limit": 3}),
@@ -48,8 +52,8 @@ def _agent(opened: dict[str, object], product: str = "crm") -> httpx.Client:
 def test_every_service_is_healthy_and_reachable_from_this_machine_alone(stack: Composed) -> None:
     for service in (*_OURS, "postgres", "redis"):
         (container,) = stack.containers(service)
-        # The engine looks every five seconds; control answered just now for the first time.
-        stack.eventually(lambda name=container: stack.inspect(name)["State"]["Health"]["Status"] == "healthy", 20)
+        # The engine looks every five seconds; control answered just now for the first time, and mcp starts after it.
+        stack.eventually(lambda name=container: stack.inspect(name)["State"]["Health"]["Status"] == "healthy", 60)
         inspected = stack.inspect(container)
 
         bound = [port for ports in (inspected["HostConfig"]["PortBindings"] or {}).values() for port in ports]
@@ -94,6 +98,50 @@ def test_a_whole_episode_of_each_product_ends_in_a_verdict(stack: Composed, prod
     assert verdict.outcome in (("passed", "failed") if families else ("unscored",))
     assert bool(verdict.findings) == bool(families)
     assert stack.control.get(f"/v1/episodes/{episode.id}/trajectory").json()["steps"]
+
+
+@pytest.mark.parametrize("endpoint", ["mcp", "product"])
+def test_an_mcp_client_works_from_this_machine(stack: Composed, endpoint: str) -> None:
+    opened = stack.open(seed=5)
+    access = opened["mcp"] if endpoint == "mcp" else opened["products"]["crm"]
+    url = access["url"] if endpoint == "mcp" else f"{access['base_url']}/mcp"
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "crm_contacts_search", "arguments": {"limit": 3}},
+    }
+    headers = {"authorization": f"Bearer {access['credential']}", "mcp-protocol-version": "2025-11-25"}
+
+    answer = httpx.post(url, json=message, headers={**headers, "accept": "application/json"}, timeout=60)
+
+    assert answer.json()["result"]["isError"] is False, answer.text
+
+
+def test_readme_and_tutorial_can_be_followed_in_a_fresh_folder_without_a_token(stack: Composed, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "env_client", tmp_path / "dayshift" / "env_client")
+    folder = tmp_path / "my-agent"
+    folder.mkdir()
+    # Only the ports of this run are told: other stacks may stand at the usual ones.
+    settings = {
+        "DAYSHIFT_CONTROL_URL": stack.url,
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    reader = Reader(folder, tmp_path / "dayshift", Path(sys.executable).parent, settings, start=lambda: None)
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text()
+    # A task of one's own is written into the services, and these are in an image.
+    tutorial = tutorial[: tutorial.index("## Write a task")] + tutorial[tutorial.index("## Train") :]
+    (_, episode), *_ = (block for block in blocks((ROOT / "README.md").read_text()) if block[0] == "python")
+
+    output = reader.follow(
+        f"{tutorial}\n```python\n# readme.py\n{episode}```\n\n```\npython readme.py\n```\n", without_clone=True
+    )
+
+    assert output.count("passed 1.0") == 2
+    before, after = map(float, re.findall(r"([+-]\d\.\d\d) (?:before|after)", output))
+    assert after > before
 
 
 def _verdict(episode: Episode) -> Verdict:

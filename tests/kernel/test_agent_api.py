@@ -131,7 +131,7 @@ async def test_what_falls_due_before_a_request_and_breaks_is_not_the_agents_doin
     def stumble(_: World) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(pantry.app, "_product", replace(product, on_tick=stumble))
+    monkeypatch.setattr(pantry.app, "product", replace(product, on_tick=stumble))
     episode = pantry.open()
     async with pantry.client() as agent:
         broke = await agent.get("/shelves/1")

@@ -14,7 +14,7 @@ from services.kernel.telemetry import Telemetry
 SCRIPT = """
 from services.kernel.telemetry import Telemetry
 telemetry = Telemetry("pantry")
-with telemetry.span("GET /shelves/1"):
+with telemetry.span("GET", "/shelves/1"):
     pass
 telemetry.close()
 """

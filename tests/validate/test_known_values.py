@@ -32,6 +32,7 @@ def read(*answers: Any, text: str = "") -> KnownValues:
         ("sign_in", "field", {"user_fields": {"sign_in": "locked"}}),
         ("twins/src/twins/parts.py", "new", {"text": "a new module twins.parts, please"}),
         ("Björn Ek", "", {"name": "björn  ek"}),
+        ("ada@firm.example", "email", {"email": "ada(at)firm.example"}),
     ],
 )
 def test_a_value_is_known_in_every_spelling(value: Any, name: str, answer: Any) -> None:

@@ -20,6 +20,7 @@ from services.billing.objects.customers import (
 from services.billing.operations import journal, records
 from services.billing.operations.accounts import billing_account
 from services.billing.operations.params import Params, merge_metadata, none_if_empty, pick, pick_changes
+from services.billing.operations.payment_methods import from_ready_made
 from services.billing.operations.records import DeletedObject, now
 from services.billing.rows import BalanceEntryId, CustomerId, PaymentMethodId, TaxIdId
 from services.billing.tables import balance_entries, customers, payment_methods, tax_ids
@@ -42,7 +43,7 @@ def create(world: World, params: Params) -> CustomerBody:
     for tax_id in params.get("tax_id_data") or []:
         create_tax_id(world, body["id"], tax_id)
     if method := params.get("payment_method"):
-        _attach(world, body["id"], method)
+        _attach(world, body["id"], from_ready_made(world, method))
     if params.get("balance"):
         body = adjust_balance(world, body, params["balance"])
     return records.must_exist(world, customers, body["id"])

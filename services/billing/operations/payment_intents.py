@@ -5,6 +5,7 @@ from services.billing.objects.customers import PaymentMethodBody
 from services.billing.objects.payments import PaymentIntentBody
 from services.billing.operations import charges, customers, invoices, records
 from services.billing.operations.params import Params, pick_changes
+from services.billing.operations.payment_methods import from_ready_made
 from services.billing.operations.products import require_currency
 from services.billing.rows import PaymentIntentId, PaymentMethodId
 from services.billing.tables import customers as customer_rows
@@ -27,6 +28,7 @@ def create(world: World, params: Params) -> PaymentIntentBody:
     intent = charges.open_intent(world, params["amount"], params["currency"], customer, params.get("description"))
     changes = _changes(intent, params)
     if method := params.get("payment_method"):
+        method = from_ready_made(world, method)
         _usable_method(world, intent, method)
         changes |= {"payment_method": method, "status": "requires_confirmation"}
     intent = records.change(world, payment_intents, intent, changes)
@@ -42,6 +44,7 @@ def update(world: World, key: PaymentIntentId, params: Params) -> PaymentIntentB
         _require_no_invoice(intent, "amount")
         changes["amount"] = params["amount"]
     if method := params.get("payment_method"):
+        method = from_ready_made(world, method)
         _usable_method(world, intent, method)
         changes |= {"payment_method": method, "status": "requires_confirmation"}
     return records.change(world, payment_intents, intent, changes)
@@ -60,7 +63,7 @@ def cancel(world: World, key: PaymentIntentId, params: Params) -> PaymentIntentB
 
 def _confirm(world: World, intent: PaymentIntentBody, wanted: PaymentMethodId | None) -> PaymentIntentBody:
     _require_open(intent, "confirm")
-    key = wanted or intent["payment_method"]
+    key = intent["payment_method"] if wanted is None else from_ready_made(world, wanted)
     if key is None:
         raise InvalidRequest(
             "You cannot confirm this PaymentIntent because it's missing a payment method.",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from services.billing.objects.subscriptions import SubscriptionBody
-from services.billing.operations import coupons, records
+from services.billing.operations import coupons, records, test_mode
 from services.billing.operations.records import Page, Window, must_exist, now, without_private
 from services.billing.rows import BillingTable, BodyT, IdT
 from services.billing.tables import coupons as coupon_rows
@@ -32,6 +32,8 @@ def render(world: World, body: Body) -> WireObject:
         return {"id": body["id"], "object": body["object"], "deleted": True}
     complete = _COMPLETE.get(body["object"])
     wire = without_private(body)
+    if "livemode" in wire and test_mode.is_on(world):
+        wire["livemode"] = False
     return wire if complete is None else complete(world, wire, body)
 
 

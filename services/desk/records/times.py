@@ -1,10 +1,10 @@
 """Times on the wire."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import overload
 
 from services.desk.errors import RecordInvalid
-from services.kernel.clock import to_milliseconds
+from services.kernel.clock import iso_seconds, to_milliseconds
 
 
 @overload
@@ -17,7 +17,7 @@ def format_time(ms: int | None) -> str | None: ...
 
 def format_time(ms: int | None) -> str | None:
     """Writes milliseconds as the vendor writes times, in whole seconds."""
-    return None if ms is None else datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if ms is None else iso_seconds(ms)
 
 
 def parse_time(text: str, field: str) -> int:

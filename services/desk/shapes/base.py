@@ -22,10 +22,9 @@ _PATHS = {
 
 def render_body(body: Mapping[str, Any]) -> Shape:
     """Leaves out names that are ours, and writes times as the vendor does."""
+    # Slices, not `startswith`: a list of 25 tickets has a thousand names.
     return {
-        name: format_time(value) if name.endswith("_at") else value
-        for name, value in body.items()
-        if not name.startswith("_")
+        name: format_time(value) if name[-3:] == "_at" else value for name, value in body.items() if name[:1] != "_"
     }
 
 
