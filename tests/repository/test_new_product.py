@@ -10,6 +10,7 @@ import pytest
 
 from services.kernel import catalog
 from services.kernel.judging import Judging
+from services.kernel.product import Product
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "writing-a-product.md").read_text()
@@ -66,8 +67,11 @@ def test_every_product_brings_the_files_that_the_page_names(product: str) -> Non
     assert [path for path in patterns if not (ROOT / path.replace("<product>", product)).exists()] == []
 
 
-def test_every_field_of_judging_is_explained() -> None:
-    section = PAGE.split("## Judging", 1)[1].split("\n## ", 1)[0]
-    explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|", section, flags=re.MULTILINE))))
+@pytest.mark.parametrize(("heading", "declaration"), [("## The declaration", Product), ("## Judging", Judging)])
+def test_the_tables_of_fields_list_exactly_the_fields_that_exist(
+    heading: str, declaration: type[Product] | type[Judging]
+) -> None:
+    section = PAGE.split(heading, 1)[1].split("\n## ", 1)[0]
+    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|", section, flags=re.MULTILINE)))
 
-    assert {field.name for field in fields(Judging)} <= explained
+    assert sorted(listed) == sorted(field.name for field in fields(declaration))
