@@ -180,7 +180,10 @@ def _on_other_records(made: Attempt, memory: Memory, by: str) -> JsonValue:
     run = memory.same_split[0]
     found: dict[str, Any] = {}
     calls = [
-        Call(call.operation, {name: _replaced(made, found, name, value, by) for name, value in call.arguments.items()})
+        Call(
+            call.operation,
+            {name: _replace_guess(made, found, name, value, by) for name, value in call.arguments.items()},
+        )
         for call in run.writes
     ]
     if not found:
@@ -191,7 +194,7 @@ def _on_other_records(made: Attempt, memory: Memory, by: str) -> JsonValue:
     return run.answer
 
 
-def _replaced(made: Attempt, found: dict[str, Any], name: str, value: Any, by: str) -> Any:
+def _replace_guess(made: Attempt, found: dict[str, Any], name: str, value: Any, by: str) -> Any:
     for product in made.family.products:
         finder = sample_calls_of(product).find_first(name, by)
         if finder is None or not isinstance(value, int | str):

@@ -50,7 +50,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 def _belongs_to_product(text: str) -> bool:
     words = set(re.findall(r"[a-z]+", text))
-    if words & set(catalog.declared()) or any(vendor in text.casefold() for vendor in VENDORS):
+    if words & set(catalog.all_names()) or any(vendor in text.casefold() for vendor in VENDORS):
         return True
     if text in TABLES or any(part in FIELDS for part in re.findall(r"\w+", text)):
         return True
@@ -60,17 +60,17 @@ def _belongs_to_product(text: str) -> bool:
 
 
 OWN_NAMES = {*ledger.tables, *(column.name for table in ledger.tables.values() for column in table.columns)}
-TABLES = {table for name in catalog.declared() for table in catalog.product(name).schema.tables.tables} - OWN_NAMES
+TABLES = {table for name in catalog.all_names() for table in catalog.product(name).schema.tables.tables} - OWN_NAMES
 COLUMNS = {
     column.name
-    for name in catalog.declared()
+    for name in catalog.all_names()
     for table in catalog.product(name).schema.tables.tables.values()
     for column in table.columns
 }
 FIELDS = {name for name in COLUMNS if "_" in name or name in ("properties", "metadata", "public")} - NEUTRAL - OWN_NAMES
 PATHS = [
     re.sub(r"\{[^}]*\}", "{}", path)
-    for name in catalog.declared()
+    for name in catalog.all_names()
     for path in create_api(catalog.product(name)).openapi()["paths"]
     if path.count("/") > 1
 ]

@@ -47,11 +47,11 @@ def tracked_texts() -> Iterator[tuple[str, str]]:
 
 
 def names_all_products(text: str) -> bool:
-    return all(re.search(rf"(?<!\w){name}(?!\w)", text) for name in catalog.declared())
+    return all(re.search(rf"(?<!\w){name}(?!\w)", text) for name in catalog.all_names())
 
 
 def test_the_page_lists_every_file_that_names_all_products() -> None:
-    own = tuple(f"{folder}/{name}/" for folder in ("services", "tests") for name in catalog.declared())
+    own = tuple(f"{folder}/{name}/" for folder in ("services", "tests") for name in catalog.all_names())
     naming = {
         name for name, text in tracked_texts() if not name.startswith((*SKIPPED, *own)) and names_all_products(text)
     }
@@ -59,7 +59,7 @@ def test_the_page_lists_every_file_that_names_all_products() -> None:
     assert naming - UNCHANGED.keys() == set(rows_of("These files name every product"))
 
 
-@pytest.mark.parametrize("product", catalog.declared())
+@pytest.mark.parametrize("product", catalog.all_names())
 def test_every_product_brings_the_files_that_the_page_names(product: str) -> None:
     patterns = rows_of("A new product brings these files")
 

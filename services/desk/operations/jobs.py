@@ -91,7 +91,7 @@ def _run_job(world: World, job: JobStatusRow) -> None:
 
 def _run_entry(world: World, kind: JobKind, index: int, entry: JobEntry, author: UserRow) -> Result:
     try:
-        with world.attempted():
+        with world.attempt():
             return {"index": index, **_KINDS[kind][1](world, entry, author)}
     except Refusal as refusal:
         error = type(refusal).__name__

@@ -20,7 +20,7 @@ from services.desk.rows.tickets import (
 from services.desk.rules.office_hours import MINUTE_MS, Schedule
 from services.desk.rules.rule_store import get_schedule
 from services.desk.rules.sla_policies import Policy, Target, find_policy
-from services.desk.rules.sla_stages import LASTING, Update, elapsed_before, next_stage, restarts
+from services.desk.rules.sla_stages import LASTING, Update, measure_elapsed_before, next_stage, restarts
 from services.desk.rules.subjects import subject_of_change
 from services.desk.tables import metric_events, sla_targets, tickets, users
 from services.kernel.documents import equal
@@ -122,7 +122,7 @@ class _TargetClock:
             "business_hours": None,
             "started_at": since,
             "running_since_at": None,
-            "elapsed_ms": elapsed_before(self._target.metric, self._ticket["body"]),
+            "elapsed_ms": measure_elapsed_before(self._target.metric, self._ticket["body"]),
             "breached_at": None,
             "due_at": None,
         }
