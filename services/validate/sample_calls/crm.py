@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from fixtures.tasks.family import Call
 from services.validate.attempt import Attempt, Stuck
+from services.validate.sample_calls import NowhereToWrite
 
 _OWNER = "hubspot_owner_id"
 _RECORDS = {
@@ -40,7 +41,7 @@ _MOST_KEYS = 25
 _OWNER_DIGITS = 4
 
 
-class CrmSampleCalls:
+class CrmSampleCalls(NowhereToWrite):
     """Contacts that the task does not speak of bear the mistakes."""
 
     def read_call(self) -> Call:
