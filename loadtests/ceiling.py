@@ -55,9 +55,9 @@ def _by_wrk(program: str, base_url: str, shots: Sequence[Shot], seconds: float, 
 def _lua(shots: Sequence[Shot]) -> str:
     made = []
     for shot in shots:
-        headers = ", ".join(f"[ {_quoted(name)} ] = {_quoted(value)}" for name, value in shot.headers.items())
-        body = _quoted(shot.body) if shot.body else "nil"
-        made.append(f"wrk.format({_quoted(shot.method)}, {_quoted(shot.path)}, {{{headers}}}, {body})")
+        headers = ", ".join(f"[ {_quote(name)} ] = {_quote(value)}" for name, value in shot.headers.items())
+        body = _quote(shot.body) if shot.body else "nil"
+        made.append(f"wrk.format({_quote(shot.method)}, {_quote(shot.path)}, {{{headers}}}, {body})")
     listed = ",\n    ".join(made)
     return f"""local shots, at = {{}}, 0
 function init(args)
@@ -72,7 +72,7 @@ end
 """
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"[==[{text}]==]"
 
 

@@ -235,26 +235,26 @@ def _print(console: Console, results: list[FaultResult]) -> None:
         "leaked",
     ):
         table.add_column(heading, justify="left" if heading == "fault" else "right")
-    for one in results:
+    for result in results:
         table.add_row(
-            one.fault,
-            str(one.wrong_answers),
-            str(one.failed_requests),
-            str(one.episodes_hit),
-            str(one.unscored_with_cause),
-            str(one.episodes_unharmed),
-            f"{one.broken_seconds:.1f}",
-            f"{one.recovery_seconds:.1f}",
-            ", ".join(one.leaked) or "nothing",
+            result.fault,
+            str(result.wrong_answers),
+            str(result.failed_requests),
+            str(result.episodes_hit),
+            str(result.unscored_with_cause),
+            str(result.episodes_unharmed),
+            f"{result.broken_seconds:.1f}",
+            f"{result.recovery_seconds:.1f}",
+            ", ".join(result.leaked) or "nothing",
         )
     console.print(table)
-    for one in results:
-        for cause, count in one.causes.items():
-            console.print(f"{one.fault}: {count} episodes hit: {cause}", highlight=False, markup=False)
-        for what, count in one.failures.items():
-            console.print(f"{one.fault}: {count} × {what}", highlight=False, markup=False)
-        for line in one.unexplained:
-            console.print(f"{one.fault}: UNEXPLAINED {line}", highlight=False, markup=False)
+    for result in results:
+        for cause, count in result.causes.items():
+            console.print(f"{result.fault}: {count} episodes hit: {cause}", highlight=False, markup=False)
+        for what, count in result.failures.items():
+            console.print(f"{result.fault}: {count} × {what}", highlight=False, markup=False)
+        for line in result.unexplained:
+            console.print(f"{result.fault}: UNEXPLAINED {line}", highlight=False, markup=False)
 
 
 def _keep(results: list[FaultResult], folder: Path) -> None:

@@ -100,9 +100,9 @@ async def observe(target: Target, seconds: float, clients: int, world: str, seed
         until = time.perf_counter() + seconds
         await asyncio.gather(
             *(
-                _Client(client, shared, random.Random(seed * 1000 + at * 10 + which), at).work(until)  # noqa: S311 - a load generator
+                _Client(client, shared, random.Random(seed * 1000 + index * 10 + which), index).work(until)  # noqa: S311 - a load generator
                 for which, shared in enumerate(episodes)
-                for at in range(clients)
+                for index in range(clients)
             )
         )
         for shared in episodes:
@@ -128,9 +128,9 @@ async def _open_episode(client: httpx.AsyncClient, target: Target, world: str, s
         headers={"authorization": f"Bearer {access.credential}"},
     )
     page.raise_for_status()
-    found = page.json()["results"]
-    initial = {f"{one['id']}.{name}": one["properties"].get(name) for one in found for name in _REGISTERS}
-    return SharedEpisode(opened, [one["id"] for one in found], initial)
+    records = page.json()["results"]
+    initial = {f"{one['id']}.{name}": one["properties"].get(name) for one in records for name in _REGISTERS}
+    return SharedEpisode(opened, [one["id"] for one in records], initial)
 
 
 class _Client:
@@ -260,15 +260,15 @@ class _Client:
 
 def _find_backward_revision(timed_revisions: list[TimedRevision]) -> Contradiction | None:
     """An answer must be at least as new as any that was given before it was asked for."""
-    by_answer = iter(sorted(timed_revisions, key=lambda one: one.answered_at))
+    by_answer = iter(sorted(timed_revisions, key=lambda answer: answer.answered_at))
     given = next(by_answer, None)
     newest = 0
-    for one in sorted(timed_revisions, key=lambda one: one.sent_at):
-        while given is not None and given.answered_at < one.sent_at:
+    for answer in sorted(timed_revisions, key=lambda answer: answer.sent_at):
+        while given is not None and given.answered_at < answer.sent_at:
             newest = max(newest, given.revision)
             given = next(by_answer, None)
-        if one.revision < newest:
-            return Contradiction("revisions", f"an answer at revision {one.revision} came after one at {newest}")
+        if answer.revision < newest:
+            return Contradiction("revisions", f"an answer at revision {answer.revision} came after one at {newest}")
     return None
 
 

@@ -11,7 +11,7 @@ from loadtests.episode_scripts import Workload, play_endlessly
 from loadtests.load_run import LoadRun
 from loadtests.measurements import Summary
 from loadtests.pacing import constant
-from loadtests.peers import opened_episode
+from loadtests.peers import open_episode
 from loadtests.probes import READS_AND_SEARCHES, Probe
 from loadtests.process_stats import cpu_seconds
 from loadtests.targets import Target, start_embedded
@@ -38,8 +38,8 @@ def compare_cost(options: argparse.Namespace) -> int:
 
 
 def _by_episodes(target: Target, options: argparse.Namespace, table: Table) -> list[str]:
-    one = _driven(target, options, episodes=1, users=1)
-    many = _driven(target, options, episodes=_MANY, users=_MANY_USERS)
+    one = _drive(target, options, episodes=1, users=1)
+    many = _drive(target, options, episodes=_MANY, users=_MANY_USERS)
     base, full = one.resources.cpu_us_per_request or 0.0, many.resources.cpu_us_per_request or 0.0
     memory = many.resources.memory_mb or 0.0
     table.add_row("1 open episode", f"{base:,.0f}", "", "", f"{one.resources.memory_mb:,.0f}", str(_bad(one)))
@@ -61,7 +61,7 @@ def _by_episodes(target: Target, options: argparse.Namespace, table: Table) -> l
     return missed
 
 
-def _driven(target: Target, options: argparse.Namespace, *, episodes: int, users: int) -> Summary:
+def _drive(target: Target, options: argparse.Namespace, *, episodes: int, users: int) -> Summary:
     workload = Workload(target.url, target.token, (None,), options.world, options.product)
     shape = constant(_QPS, options.seconds)
     drive = LoadRun(target, shape, users=users, episodes=episodes, world=options.world, product=options.product)
@@ -90,7 +90,7 @@ def _by_world(target: Target, options: argparse.Namespace, table: Table, console
 def _cpu_us(target: Target, options: argparse.Namespace, world: str, probe: Probe) -> float:
     """CPU of the product alone, at its ceiling."""
     with httpx.Client(timeout=120, trust_env=False) as client:
-        opened = opened_episode(client, target, world, 1)
+        opened = open_episode(client, target, world, 1)
         shots = probe.shots(client, opened)
         base_url = opened.products[probe.product].base_url
         measure(base_url, shots, 1.0)

@@ -85,20 +85,20 @@ def _has_order(events: Sequence[Event], initial: Value) -> bool:
 
 
 def _next_states(events: Sequence[Event], done: int, value: Value) -> list[tuple[int, Value]]:
-    found: list[tuple[int, Value]] = []
+    states: list[tuple[int, Value]] = []
     earliest_end = math.inf
-    for at, event in enumerate(events):
-        if done >> at & 1:
+    for index, event in enumerate(events):
+        if done >> index & 1:
             continue
         if event.sent_at > earliest_end:
             break
         earliest_end = min(earliest_end, event.answered_at)
         if event.kind == "write":
-            found.append((done | 1 << at, event.value))
+            states.append((done | 1 << index, event.value))
         elif event.value == value:
             # A read that fits changes nothing: taking it now loses no order, so it is the only branch needed.
-            return [(done | 1 << at, value)]
-    return found
+            return [(done | 1 << index, value)]
+    return states
 
 
 def _first_impossible(by_answer: Sequence[Event], initial: Value) -> str:
@@ -162,20 +162,22 @@ def _against_time(
         for members in (own, group):
             for event in members:
                 if event.answered_at < latest_start:
-                    return Contradiction(name, f"{_said(event)} was over before something that it comes after began")
+                    return Contradiction(
+                        name, f"{_describe(event)} was over before something that it comes after began"
+                    )
             latest_start = max([latest_start, *(event.sent_at for event in members)])
     shown = {event.element for event in in_order}
-    return _lost(name, reads, [event for event in appends if event.element not in shown])
+    return _find_lost(name, reads, [event for event in appends if event.element not in shown])
 
 
-def _lost(name: str, reads: Sequence[ListEvent], missing: Sequence[ListEvent]) -> Contradiction | None:
+def _find_lost(name: str, reads: Sequence[ListEvent], missing: Sequence[ListEvent]) -> Contradiction | None:
     """An append that was answered must be in every read that was asked later."""
     last_read = max((event.sent_at for event in reads), default=-math.inf)
     lost = next((event for event in missing if event.answered_at < last_read), None)
     return None if lost is None else Contradiction(name, f"{lost.element!r} was appended and never seen again")
 
 
-def _said(event: ListEvent) -> str:
+def _describe(event: ListEvent) -> str:
     return f"the append of {event.element!r}" if event.kind == "append" else f"a read of {len(event.seen)} elements"
 
 

@@ -132,14 +132,14 @@ def timeline(samples: Iterable[Sample], bucket: float = 1.0) -> list[dict[str, f
     slots: dict[int, list[Sample]] = {}
     for sample in samples:
         slots.setdefault(int(sample.due / bucket), []).append(sample)
-    found = []
+    seconds = []
     for slot in sorted(slots):
         spread = Distribution.of(sample.milliseconds for sample in slots[slot])
         errors = sum(sample.is_error for sample in slots[slot])
-        found.append(
+        seconds.append(
             {"at": slot * bucket, "qps": spread.count / bucket, "p50": spread.p50, "p99": spread.p99, "errors": errors}
         )
-    return found
+    return seconds
 
 
 def count_kinds(failures: Iterable[Failure]) -> dict[str, int]:

@@ -37,10 +37,10 @@ class Observations:
             raise ConsistencyViolation(f"{expected_id} is missing from an answer that must show it")
 
     def _compare(self, record: str, records: Mapping[str, Any]) -> None:
-        known = self.known.setdefault(record, {})
+        observed = self.known.setdefault(record, {})
         for name in self._watched:
             value = records.get(name)
-            if name in known and value != known[name]:
-                raise ConsistencyViolation(f"{record}: {name} is {value!r} but {known[name]!r} was written or seen")
+            if name in observed and value != observed[name]:
+                raise ConsistencyViolation(f"{record}: {name} is {value!r} but {observed[name]!r} was written or seen")
             if value is not None:
-                known[name] = value
+                observed[name] = value

@@ -127,12 +127,12 @@ def _ours(running: ExitStack, options: argparse.Namespace) -> list[Case]:
     with httpx.Client(timeout=60, trust_env=False) as client:
         reset_ms = median(_reset(client, target, options.world, number) for number in range(_RESETS))
         before = read_stats(target.pids()).memory_mb
-        opened = [opened_episode(client, target, options.world, number) for number in range(_HELD)]
+        opened = [open_episode(client, target, options.world, number) for number in range(_HELD)]
         session_kb = (read_stats(target.pids()).memory_mb - before) * 1024 / _HELD
         base, people = opened[0].products["crm"].base_url, people_of(client, opened[0])
     credentials = [one.products["crm"].credential for one in opened[:_SESSIONS]]
     pids = target.pids()
-    mixed = _over_http(base, _mixed(credentials, people), pids)
+    mixed = _over_http(base, _mix(credentials, people), pids)
     reads = _over_http(base, _reads(credentials, people), pids)
     return [
         Case(_OVER_HTTP, _MIXED_WORK, reset_ms, session_kb, _HTTP_TOOL, mixed),
@@ -151,7 +151,7 @@ def _as_openenv(running: ExitStack, options: argparse.Namespace, target: Target,
         opened = [client.post("/reset", json=free_play).raise_for_status() for _ in range(_SESSIONS)]
         episodes = [answer.json()["metadata"]["episode_id"] for answer in opened]
         again = {**free_play, "episode_id": episodes[0]}
-        reset_ms = median(_timed(lambda: client.post("/reset", json=again)) for _ in range(_RESETS))
+        reset_ms = median(_time(lambda: client.post("/reset", json=again)) for _ in range(_RESETS))
     socket_reset_ms, session_kb = uvloop.run(_hold_sockets(port, pid, free_play))
     reads = [action for action in actions if action["tool_name"].endswith("_get")]
     pids = [pid, *target.pids()]
@@ -190,13 +190,13 @@ def _actions(people: list[str]) -> list[dict[str, Any]]:
 
 def _reset(client: httpx.Client, target: Target, world: str, seed: int) -> float:
     began = time.perf_counter()
-    opened = opened_episode(client, target, world, seed)
+    opened = open_episode(client, target, world, seed)
     took = (time.perf_counter() - began) * 1000
     client.post(f"{target.url}/v1/episodes/{opened.episode_id}/close", headers=_control(target)).raise_for_status()
     return took
 
 
-def opened_episode(client: httpx.Client, target: Target, world: str, seed: int) -> Opened:
+def open_episode(client: httpx.Client, target: Target, world: str, seed: int) -> Opened:
     request = {"task": None, "seed": seed, "world": world}
     answer = client.post(f"{target.url}/v1/episodes", json=request, headers=_control(target))
     answer.raise_for_status()
@@ -210,7 +210,7 @@ def people_of(client: httpx.Client, opened: Opened) -> list[str]:
     return [found["id"] for found in page.json()["results"]]
 
 
-def _mixed(credentials: list[str], people: list[str]) -> list[Shot]:
+def _mix(credentials: list[str], people: list[str]) -> list[Shot]:
     shots = []
     for at, person in enumerate(people):
         headers = {**_agent(credentials[at % len(credentials)]), "content-type": "application/json"}
@@ -244,7 +244,7 @@ def _theirs(running: ExitStack, options: argparse.Namespace, console: Console) -
     base = f"http://127.0.0.1:{port}"
     with httpx.Client(base_url=base, timeout=60, trust_env=False) as client:
         client.post("/reset", json={}).raise_for_status()
-        reset_ms = median(_timed(lambda: client.post("/reset", json={}).raise_for_status()) for _ in range(_RESETS))
+        reset_ms = median(_time(lambda: client.post("/reset", json={}).raise_for_status()) for _ in range(_RESETS))
     socket_reset_ms, session_kb = uvloop.run(_hold_sockets(port, pid, {}))
     work, empty = "nothing: an empty environment", _over_sockets(port, {}, [{"message": "x"}], [pid])
     return [
@@ -317,7 +317,7 @@ def _cpu_seconds(pids: list[int]) -> float:
     return sum(map(cpu_seconds, pids))
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _time(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return (time.perf_counter() - began) * 1000

@@ -86,12 +86,12 @@ def process_tree(pid: int) -> list[int]:
             with suppress(OSError, ValueError, IndexError):
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 parents.setdefault(parent, []).append(int(entry.name))
-    found, ahead = [], [pid]
+    tree, ahead = [], [pid]
     while ahead:
-        one = ahead.pop()
-        found.append(one)
-        ahead += parents.get(one, [])
-    return found
+        process = ahead.pop()
+        tree.append(process)
+        ahead += parents.get(process, [])
+    return tree
 
 
 def command_line(pid: int) -> str:

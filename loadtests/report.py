@@ -66,7 +66,7 @@ def _print(run: Figures, last: Figures | None, console: Console) -> None:
     table = Table(title=_title(run))
     for heading in ("", "this run", "last run"):
         table.add_column(heading, justify="right" if heading else "left")
-    for label, this, before in _compared(run, last):
+    for label, this, before in _compare(run, last):
         table.add_row(label, this, before)
     console.print(table)
     by_service = ", ".join(f"{name} {spent:,.0f}" for name, spent in run["resources"]["cpu_by_service"].items())
@@ -82,14 +82,14 @@ def _print(run: Figures, last: Figures | None, console: Console) -> None:
         console.print(f"WRONG ANSWER: {violation}", style="bold red", highlight=False)
 
 
-def _compared(run: Figures, last: Figures | None) -> list[tuple[str, str, str]]:
+def _compare(run: Figures, last: Figures | None) -> list[tuple[str, str, str]]:
     return [
-        (label, _written(value(run), form), "" if last is None else _written(value(last), form))
+        (label, _format(value(run), form), "" if last is None else _format(value(last), form))
         for label, value, form in _ROWS
     ]
 
 
-def _written(value: float | None, form: str) -> str:
+def _format(value: float | None, form: str) -> str:
     return "not measured" if value is None else format(value, form)
 
 
@@ -104,7 +104,7 @@ def _title(run: Figures) -> str:
 
 def _page(run: Figures, last: Figures | None) -> str:
     compared = "".join(
-        f"<tr><td>{html.escape(label)}<td>{this}<td>{before}</tr>" for label, this, before in _compared(run, last)
+        f"<tr><td>{html.escape(label)}<td>{this}<td>{before}</tr>" for label, this, before in _compare(run, last)
     )
     names = "".join(
         f"<tr><td>{html.escape(name)}<td>{one['count']:,}<td>{one['p50']:.2f}<td>{one['p95']:.2f}<td>{one['p99']:.2f}"

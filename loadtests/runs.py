@@ -27,13 +27,13 @@ def run(options: argparse.Namespace) -> int:
         )
         summary = drive.run()
     publish(summary, options.reports, console)
-    missed = list(_missed(summary, options))
+    missed = list(_list_missed(summary, options))
     for what in missed:
         console.print(f"MISSED: {what}", style="bold red")
     return 1 if missed else 0
 
 
-def _missed(summary: Summary, options: argparse.Namespace) -> Iterator[str]:
+def _list_missed(summary: Summary, options: argparse.Namespace) -> Iterator[str]:
     if summary.errors:
         yield f"{summary.errors} errors"
     if summary.stale_reads:

@@ -209,10 +209,10 @@ def _pids_of(containers: tuple[str, ...]) -> list[int]:
     """The first process of each; one that is not running has none."""
     if not containers:
         return []
-    found = subprocess.run(  # noqa: S603 - docker's own tool
+    inspected = subprocess.run(  # noqa: S603 - docker's own tool
         ["docker", "inspect", "-f", "{{.State.Pid}}", *containers],  # noqa: S607 - found on the path
         capture_output=True,
         text=True,
         check=True,
     )
-    return [pid for pid in map(int, found.stdout.split()) if pid]
+    return [pid for pid in map(int, inspected.stdout.split()) if pid]

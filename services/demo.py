@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     home = settings.var / "demo"
     recordings = _prepare(settings, home)
     with start_stack(home) as address:
-        world = chosen.world or _preferred_world(address)
+        world = chosen.world or _choose_world(address)
         with dayshift.Recorder(recordings) as recorder:
             asyncio.run(_play(address, settings, world, chosen, recorder))
     summary = summarise(load(recordings, quarantined=True))
@@ -181,7 +181,7 @@ def _build_worlds(settings: Settings) -> None:
     subprocess.run(building, check=True)  # noqa: S603 - our own program
 
 
-def _preferred_world(address: Address) -> str:
+def _choose_world(address: Address) -> str:
     with Connection(address) as connection:
         built = connection.run(address.control.health()).worlds
     everywhere = set.intersection(*(set(worlds) for worlds in built.values()))

@@ -29,28 +29,28 @@ class InstanceCounter:
         self._world = world
         self._worlds: dict[str, Worlds] = {}
 
-    def identify(self, found: Family[Any], split: Split, number: int) -> str:
+    def identify(self, family: Family[Any], split: Split, number: int) -> str:
         """The identity of the instance with this number, which need not be one that a seed stands for."""
-        return self._identify(found, InstanceDraw(found.id, split, number, found.splits, self._settings.salt))
+        return self._identify(family, InstanceDraw(family.id, split, number, family.splits, self._settings.salt))
 
-    def identify_seed(self, found: Family[Any], split: Split, seed: int) -> str:
-        return self._identify(found, found.draw(seed, split, self._settings.salt))
+    def identify_seed(self, family: Family[Any], split: Split, seed: int) -> str:
+        return self._identify(family, family.draw(seed, split, self._settings.salt))
 
-    def count(self, found: Family[Any], split: Split, tried: int = MOST_TRIED) -> InstanceCount:
-        return InstanceCount.of(self.identify(found, split, number) for number in range(tried))
+    def count(self, family: Family[Any], split: Split, tried: int = MOST_TRIED) -> InstanceCount:
+        return InstanceCount.of(self.identify(family, split, number) for number in range(tried))
 
     def close(self) -> None:
         for worlds in self._worlds.values():
             worlds.close()
 
-    def _identify(self, found: Family[Any], draw: InstanceDraw) -> str:
-        if (identity := found.identify_draw(draw)) is not None:
+    def _identify(self, family: Family[Any], draw: InstanceDraw) -> str:
+        if (identity := family.identify_draw(draw)) is not None:
             return identity
-        with self._forked(found.products, draw.number) as worlds:
-            return identify(found, worlds, draw)
+        with self._fork_worlds(family.products, draw.number) as worlds:
+            return identify(family, worlds, draw)
 
     @contextmanager
-    def _forked(self, products: Sequence[str], number: int) -> Iterator[Mapping[str, World]]:
+    def _fork_worlds(self, products: Sequence[str], number: int) -> Iterator[Mapping[str, World]]:
         with ExitStack() as rolled_back:
             worlds = {}
             for product in products:

@@ -133,9 +133,9 @@ class _Supervisor:
         self._print_line(child, "up at port " + ", ".join(str(port) for _, port in child.ports))
 
     def _environment_of(self, child: Child) -> dict[str, str]:
-        known = {name: value for name, value in self._environment.items() if _may_know(child.name, name)}
+        environment = {name: value for name, value in self._environment.items() if _may_know(child.name, name)}
         # Not whatever stack this user's clients may be pointed at.
-        return known | ({"DAYSHIFT_CONTROL_URL": control_url(self._settings)} if child.name == CONSOLE else {})
+        return environment | ({"DAYSHIFT_CONTROL_URL": control_url(self._settings)} if child.name == CONSOLE else {})
 
     async def _await_health(self, child: Child, process: asyncio.subprocess.Process) -> None:
         deadline = asyncio.get_running_loop().time() + _START_SECONDS

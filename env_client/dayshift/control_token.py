@@ -24,7 +24,7 @@ def find_candidates(url: str) -> tuple[TokenCandidate, ...]:
     if token := os.environ.get("DAYSHIFT_CONTROL_TOKEN"):
         return (TokenCandidate(token, "DAYSHIFT_CONTROL_TOKEN"),)
     found: dict[str, TokenCandidate] = {}
-    for candidate in _found_on_this_machine(url):
+    for candidate in _find_on_this_machine(url):
         found.setdefault(candidate.token, candidate)
     return tuple(found.values())
 
@@ -55,7 +55,7 @@ def remove_user_token(url: str, token: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _found_on_this_machine(url: str) -> Iterator[TokenCandidate]:
+def _find_on_this_machine(url: str) -> Iterator[TokenCandidate]:
     if urlsplit(url).hostname not in _LOOPBACK:
         # A token of this machine's is nobody else's business: for other hosts it is set in the environment.
         return

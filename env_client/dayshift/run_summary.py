@@ -195,7 +195,7 @@ class Comparison:
 
 def compare_runs(first: Iterable[Trajectory], second: Iterable[Trajectory]) -> list[Comparison]:
     """Compares the families that both runs hold; the last row is all of them together."""
-    sides = [_scored_by_family(first), _scored_by_family(second)]
+    sides = [_group_scored_by_family(first), _group_scored_by_family(second)]
     common = sorted(sides[0].keys() & sides[1].keys())
     rows = [_compare(family, sides[0][family], sides[1][family]) for family in common]
     if len(common) > 1:
@@ -204,7 +204,7 @@ def compare_runs(first: Iterable[Trajectory], second: Iterable[Trajectory]) -> l
     return rows
 
 
-def _scored_by_family(trajectories: Iterable[Trajectory]) -> dict[str, list[Trajectory]]:
+def _group_scored_by_family(trajectories: Iterable[Trajectory]) -> dict[str, list[Trajectory]]:
     families: dict[str, list[Trajectory]] = defaultdict(list)
     for episode in latest_attempts(trajectories):
         if episode.scored:

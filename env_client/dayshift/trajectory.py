@@ -15,7 +15,7 @@ from dayshift.errors import HarnessFault
 from dayshift.intervention import Intervention
 from dayshift.model_record import ModelRecord
 from dayshift.step import Step
-from dayshift.trajectory_changes import RecordedChange, assign_steps, bound_changes
+from dayshift.trajectory_changes import RecordedChange, assign_steps, limit_changes
 from dayshift.version import VERSION
 from dayshift.wire import Budget, Message, OpenRequest, Verdict
 
@@ -318,7 +318,7 @@ def _record_step(step: Step, policy_version: str | None) -> RecordedStep:
 
 
 def _record_changes(protocol: "EpisodeProtocol") -> tuple[list[RecordedChange] | None, int]:
-    return (None, 0) if protocol.diff is None else bound_changes(assign_steps(protocol.diff, protocol.steps))
+    return (None, 0) if protocol.diff is None else limit_changes(assign_steps(protocol.diff, protocol.steps))
 
 
 def to_json_value(value: Any) -> Any:

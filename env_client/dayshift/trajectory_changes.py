@@ -56,7 +56,7 @@ def assign_steps(diff: Diff, steps: Sequence[_NumberedStep]) -> list[RecordedCha
     return sorted(changes, key=lambda change: (change.step, change.at, change.product, change.revision))
 
 
-def bound_changes(changes: Sequence[RecordedChange]) -> tuple[list[RecordedChange], int]:
+def limit_changes(changes: Sequence[RecordedChange]) -> tuple[list[RecordedChange], int]:
     """The changes that a recording keeps, and how many it leaves out: planted rows go first, the agent's last."""
     by_weight = sorted(changes, key=lambda change: (not change.is_by_agent, change.is_planted))
     kept: set[int] = set()

@@ -40,7 +40,7 @@ class CrmWorker(Worker):
 
     def _find_by_name(self) -> Exchanges:
         contact = self._pick()
-        name = self._observed(contact, "firstname")
+        name = self._last_observed(contact, "firstname")
         if name:
             yield from self._search({"propertyName": "firstname", "operator": "EQ", "value": name})
         else:

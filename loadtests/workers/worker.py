@@ -69,7 +69,7 @@ class Worker(ABC):
     def _record_write(self, response: Response, changes: Mapping[str, Mapping[str, str]]) -> None:
         self._observations.record_write(response.revision, changes)
 
-    def _observed(self, record_id: str, field: str) -> str | None:
+    def _last_observed(self, record_id: str, field: str) -> str | None:
         return self._observations.known.get(record_id, {}).get(field)
 
     def _count_write(self) -> int:

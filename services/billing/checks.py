@@ -56,12 +56,12 @@ class ChargeRefunded(Check):
         return replace(self._compare(world, body, valid_refunds), names=tuple(refund["id"] for refund in valid_refunds))
 
     def _compare(self, world: World, body: ChargeBody, valid_refunds: list[RefundBody]) -> Finding:
-        back = sum(journal.moved(world, refund["id"], journal.REFUNDED) for refund in valid_refunds)
+        back = sum(journal.sum_postings(world, refund["id"], journal.REFUNDED) for refund in valid_refunds)
         if back != self.amount or body["amount_refunded"] != self.amount:
             return self.fails(f"{back} of {self.charge} went back, not {self.amount}")
         if self.reason is not None and not any(refund["reason"] == self.reason for refund in valid_refunds):
             return self.fails(f"no refund of {self.charge} gives {self.reason} as its reason")
-        if again := _charged_by_agent(world, self.customer):
+        if again := _list_charges_by_agent(world, self.customer):
             return self.fails(f"{again[0]} took money from {self.customer} again")
         return self.holds(f"{self.amount} of {self.charge} went back to {self.customer}")
 
@@ -91,7 +91,7 @@ class NotChargedAgain(Check):
     customer: CustomerId
 
     def run(self, world: World) -> Finding:
-        if taken := _charged_by_agent(world, self.customer):
+        if taken := _list_charges_by_agent(world, self.customer):
             return self.fails(f"{', '.join(taken)} took money from {self.customer}")
         return self.holds(f"nothing was taken from {self.customer}")
 
@@ -147,7 +147,7 @@ class InvoiceIs(Check):
             wanted = getattr(self, name)
             if wanted is not None and value != wanted:
                 return self.fails(f"{self.invoice}: {name} is {value}, not {wanted}")
-        if self.collected and journal.moved(world, self.invoice, journal.OUT_OF_BAND):
+        if self.collected and journal.sum_postings(world, self.invoice, journal.OUT_OF_BAND):
             return self.fails(f"{self.invoice} was not collected: it was called paid by other means")
         tax_id_values = [tax_id["value"] for tax_id in body["customer_tax_ids"] or []]
         if self.vat_id is not None and self.vat_id not in tax_id_values:
@@ -267,7 +267,7 @@ def _by_agent(world: World, table: sa.Table) -> list[Change]:
     return world.changes(table=table, by=(AGENT,))
 
 
-def _charged_by_agent(world: World, customer: str) -> list[str]:
+def _list_charges_by_agent(world: World, customer: str) -> list[str]:
     created = [change.after["body"] for change in _by_agent(world, charges) if change.before is None and change.after]
     return [charge["id"] for charge in created if charge["customer"] == customer and charge["status"] == "succeeded"]
 

@@ -77,24 +77,24 @@ class InvoiceCreated(Check):
     names: str = ""
 
     def run(self, world: World) -> Finding:
-        created = [body for body in _created(world, invoices) if body["customer"] == self.customer]
+        created = [body for body in _list_created(world, invoices) if body["customer"] == self.customer]
         issued = [body for body in created if body["status"] in _ISSUED]
         if len(issued) != 1:
             return self.fails(f"{len(issued)} new invoices were issued to {self.customer}")
         if issued[0]["total"] != self.total:
             return self.fails(f"{issued[0]['id']} is over {issued[0]['total']}, not {self.total}")
-        if fold(self.names) not in _printed_text(issued[0]):
+        if fold(self.names) not in _join_printed_texts(issued[0]):
             return self.fails(f"{issued[0]['id']} does not name {self.names}")
         return self.holds(f"{issued[0]['id']} over {self.total} was issued to {self.customer}")
 
 
-def _printed_text(invoice: InvoiceBody) -> str:
+def _join_printed_texts(invoice: InvoiceBody) -> str:
     """Returns what the customer's accountants see beside the lines."""
     fields = [f"{field['name']} {field['value']}" for field in invoice["custom_fields"] or ()]
     return str(fold(" ".join([invoice["description"] or "", invoice["footer"] or "", *fields])))
 
 
-def _created(world: World, table: BillingTable[IdT, BodyT]) -> list[BodyT]:
+def _list_created(world: World, table: BillingTable[IdT, BodyT]) -> list[BodyT]:
     """Returns the objects that agents created and that still exist."""
     changes = world.changes(table=table)
     by_agents = {change.row_id for change in changes if change.actor in AGENTS}
@@ -104,7 +104,7 @@ def _created(world: World, table: BillingTable[IdT, BodyT]) -> list[BodyT]:
 
 
 def _new_customers(world: World, email: str) -> list[CustomerBody]:
-    return [body for body in _created(world, customers) if fold(body["email"]) == fold(email)]
+    return [body for body in _list_created(world, customers) if fold(body["email"]) == fold(email)]
 
 
 def fold(value: Any) -> Any:

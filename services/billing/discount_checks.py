@@ -37,8 +37,8 @@ class SubscriptionDiscounted(Check):
             return self.fails(f"{self.subscription} is no subscription of {self.customer}")
         present = _terms(world, body["discounts"])
         if sorted(map(str, present)) != sorted(map(str, self.terms)):
-            return self.fails(f"{self.subscription} has {_listed(present)}, not {_listed(self.terms)}")
-        return self.holds(f"{self.subscription} has {_listed(present)}")
+            return self.fails(f"{self.subscription} has {_list_terms(present)}, not {_list_terms(self.terms)}")
+        return self.holds(f"{self.subscription} has {_list_terms(present)}")
 
 
 def _terms(world: World, keys: Sequence[DiscountId]) -> list[DiscountTerms]:
@@ -53,5 +53,5 @@ def _terms(world: World, keys: Sequence[DiscountId]) -> list[DiscountTerms]:
     ]
 
 
-def _listed(terms: Sequence[DiscountTerms]) -> str:
+def _list_terms(terms: Sequence[DiscountTerms]) -> str:
     return ", ".join(sorted(map(str, terms))) or "no discount"

@@ -15,13 +15,12 @@ from services.billing.tables import schema
 from services.kernel.answers import Answer
 from services.kernel.credentials import basic_username, bearer
 from services.kernel.encoding import BRACKETS
-from services.kernel.product import BenchCall, IdempotentAnswer, Product
+from services.kernel.product import MIB, BenchCall, IdempotentAnswer, Product
 from services.kernel.world import World
 
 _CUSTOMERS = "SELECT id FROM customers WHERE deleted IS NULL"
 _PAID = "SELECT id FROM charges WHERE status = 'succeeded' AND refunded = 0 AND disputed = 0"
 _PAYING = "SELECT DISTINCT customer FROM invoices WHERE status = 'paid'"
-MIB = 1 << 20
 
 
 def answer_headers(world: World) -> Mapping[str, str]:

@@ -32,7 +32,7 @@ class RenewsWith(Check):
         upcoming = _upcoming_items(world, body)
         if upcoming != self.items:
             return self.fails(f"{self.subscription} renews with {upcoming}, not {self.items}")
-        if billed := _billed_by_agents(world, self.customer):
+        if billed := _list_billed_by_agents(world, self.customer):
             return self.fails(f"{billed[0]} bills {self.customer} for the change")
         return self.holds(f"{self.subscription} renews with {self.items}")
 
@@ -62,7 +62,7 @@ def _sum_items(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     return items
 
 
-def _billed_by_agents(world: World, customer: CustomerId) -> list[str]:
+def _list_billed_by_agents(world: World, customer: CustomerId) -> list[str]:
     """Returns the customer's invoices and invoice items that agents created and that still exist."""
     created = [
         (table, change.row_id)

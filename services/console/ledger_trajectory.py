@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 from dayshift.calls import WAIT
 from dayshift.trajectory import Cost, Manifest, Quarantine, RecordedStep, Trajectory, decode_text, group_id
-from dayshift.trajectory_changes import assign_steps, bound_changes
+from dayshift.trajectory_changes import assign_steps, limit_changes
 from dayshift.wire import OpenRequest, Verdict
 from sqlalchemy.engine import Row
 
@@ -27,7 +27,7 @@ def build_trajectory(row: Row[Any]) -> Trajectory:
         {"task": row.task, "seed": row.seed, "split": row.split, "world": row.world, "faults": row.faults}
     )
     steps = _number_steps(row.id, _unpack(row.served), orjson.loads(row.waits or "[]"))
-    changes, cut = bound_changes(assign_steps(responses.diff(_unpack(row.diff)), steps))
+    changes, cut = limit_changes(assign_steps(responses.diff(_unpack(row.diff)), steps))
     return Trajectory(
         manifest=Manifest(
             episode_id=row.id,

@@ -71,7 +71,7 @@ def collect_collateral(
     return CollateralReport(tuple(collateral), slips)
 
 
-def changed_fields(before: RowImage | None, after: RowImage | None, prefix: str = "") -> Iterator[str]:
+def list_changed_fields(before: RowImage | None, after: RowImage | None, prefix: str = "") -> Iterator[str]:
     """Dotted paths of the values that differ; documents are compared value by value."""
     old_values, new_values = before or {}, after or {}
     for name in sorted({*old_values, *new_values}):
@@ -79,7 +79,7 @@ def changed_fields(before: RowImage | None, after: RowImage | None, prefix: str 
         if old == new and (name in old_values) == (name in new_values):
             continue
         if isinstance(old, dict | None) and isinstance(new, dict | None) and (old or new):
-            yield from changed_fields(old, new, f"{prefix}{name}.")
+            yield from list_changed_fields(old, new, f"{prefix}{name}.")
         else:
             yield prefix + name
 
@@ -137,7 +137,7 @@ class _RowJudge:
         if touched.is_new:
             if self.judging.has_ended(touched.after):
                 return None
-            fields = tuple(changed_fields(None, touched.after))
+            fields = tuple(list_changed_fields(None, touched.after))
             return CollateralChange(touched, fields, EDITED, "nothing allows this row to be made")
         if touched.is_gone:
             return self._judge_gone(touched)
@@ -153,11 +153,11 @@ class _RowJudge:
         written = {
             (name, change.event)
             for change in _of_agent(changes)
-            for name in self._meant_fields(change.before, change.after)
+            for name in self._list_meant_fields(change.before, change.after)
         }
         forbidden = {name for name, event in written if not self._is_allowed(touched, name, event)}
         undone = tuple(sorted(name for name in forbidden if self._undoes_colleague(name, changes)))
-        lasting = forbidden & {*self._meant_fields(touched.before, touched.after), *undone}
+        lasting = forbidden & {*self._list_meant_fields(touched.before, touched.after), *undone}
         if not lasting:
             return None
         invented = tuple(sorted(name for name in lasting if self._is_invented(touched, name, changes)))
@@ -174,12 +174,12 @@ class _RowJudge:
         """A colleague wrote the field, the agent wrote it after that, and the colleague's value is lost."""
         theirs = None
         for change in changes:
-            if change.actor == COLLEAGUE and name in self._meant_fields(change.before, change.after):
+            if change.actor == COLLEAGUE and name in self._list_meant_fields(change.before, change.after):
                 theirs = change
         if theirs is None or value_at(changes[-1].after, name) == value_at(theirs.after, name):
             return False
         later = changes[changes.index(theirs) + 1 :]
-        return any(name in self._meant_fields(change.before, change.after) for change in _of_agent(later))
+        return any(name in self._list_meant_fields(change.before, change.after) for change in _of_agent(later))
 
     def _is_invented(self, touched: TouchedRow, name: str, changes: Sequence[RecordedChange]) -> bool:
         """A value in an empty field that the agent cannot have read anywhere."""
@@ -187,7 +187,9 @@ class _RowJudge:
         if old not in (None, "") or not isinstance(new, str) or not new:
             return False
         last_write = next(
-            change for change in reversed(_of_agent(changes)) if name in self._meant_fields(change.before, change.after)
+            change
+            for change in reversed(_of_agent(changes))
+            if name in self._list_meant_fields(change.before, change.after)
         )
         return not self.was_read(new, touched.product, last_write.revision)
 
@@ -210,10 +212,10 @@ class _RowJudge:
             return False
         return any(
             self._undoes(name, change, other)
-            for name in self._meant_fields(change.before, change.after)
+            for name in self._list_meant_fields(change.before, change.after)
             if not _is_left_open(name, change)
             for other in later
-            if not _is_consequence(other) and name in self._meant_fields(other.before, other.after)
+            if not _is_consequence(other) and name in self._list_meant_fields(other.before, other.after)
         )
 
     def _undoes(self, name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
@@ -223,9 +225,9 @@ class _RowJudge:
         is_staged = name in self.judging.staged_fields
         return not is_staged or value_at(later.after, name) == value_at(earlier.before, name)
 
-    def _meant_fields(self, before: RowImage | None, after: RowImage | None) -> list[str]:
+    def _list_meant_fields(self, before: RowImage | None, after: RowImage | None) -> list[str]:
         """The fields that somebody meant to change, without those that the product maintains by itself."""
-        return [name for name in changed_fields(before, after) if not self.judging.is_maintained(name)]
+        return [name for name in list_changed_fields(before, after) if not self.judging.is_maintained(name)]
 
 
 def _is_left_open(name: str, change: RecordedChange) -> bool:

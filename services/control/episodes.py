@@ -45,7 +45,7 @@ from services.control.open_episode import (
     gather_evidence,
     merge_steps,
 )
-from services.control.opening import opening_slots, planned_edits
+from services.control.opening import list_planned_edits, opening_slots
 from services.control.problems import AtCapacity, Conflict, EpisodeIsOver, NotFound, Unavailable
 from services.control.references import resolve_references
 from services.control.replicas import Replicas
@@ -129,14 +129,14 @@ class Episodes:
                     *(self._plant(episode, name, owner) for name, owner in owners.items()),
                 )
         except BaseException as error:
-            await self._failed_to_open(episode, error)
+            await self._abandon_opening(episode, error)
             raise
         episode.is_ready = True
         self._credentials.add(episode)
         if request.assisted:
             await self._ledger.record_event("assisted", "its agent may see what known solutions use", episode.id)
         await self._publish({"event": "opened", "episode": episode.id, "task": request.task, "seed": request.seed})
-        return responses.opened(episode, self._mcp_url)
+        return responses.make_opened(episode, self._mcp_url)
 
     def _require_room(self) -> None:
         if len(self._open_episodes) >= self._max:
@@ -151,7 +151,7 @@ class Episodes:
                 return responses.open_state(episode, states)
         if episode is not None:
             await self._await_ending(episode)
-        return responses.recorded_state(await self._recorded(episode_id))
+        return responses.make_recorded_state(await self._read_recorded(episode_id))
 
     def access(self, credential: str) -> AgentAccess:
         """Returns what an agent's credential opens, for the services that speak MCP with agents."""
@@ -227,14 +227,14 @@ class Episodes:
             diffs = await self.ask(episode, episode.ask_diffs())
             if diffs is not None:
                 return responses.diff({product: reply["changes"]["history"] for product, reply in diffs.items()})
-        kept = (
+        recorded_diff = (
             episode.ending.diff
             if episode is not None and episode.ending is not None
             else await self._ledger.diff(_well_formed(episode_id))
         )
-        if kept is None:
+        if recorded_diff is None:
             raise _unknown(episode_id)
-        return responses.diff(kept)
+        return responses.diff(recorded_diff)
 
     async def trajectory(self, episode_id: str) -> Trajectory:
         episode = self._open_episodes.get(episode_id)
@@ -293,11 +293,11 @@ class Episodes:
                 "planted": orjson.Fragment(planted.rows),
                 "counters": planted.counters,
                 "ids_key": planted.ids_key,
-                "concurrent_edits": [] if instance is None else planned_edits(instance, product),
+                "concurrent_edits": [] if instance is None else list_planned_edits(instance, product),
             },
         )
 
-    async def _failed_to_open(self, episode: OpenEpisode, error: BaseException) -> None:
+    async def _abandon_opening(self, episode: OpenEpisode, error: BaseException) -> None:
         await episode.close_quietly()
         self._forget(episode)
         with suppress(Unavailable):
@@ -376,7 +376,7 @@ class Episodes:
     async def _require_episode(self, episode_id: str) -> OpenEpisode:
         episode = self._open_episodes.get(episode_id)
         if episode is None:
-            recorded = await self._recorded(episode_id)
+            recorded = await self._read_recorded(episode_id)
             raise EpisodeIsOver(f"episode {recorded.id} is over; open another")
         self._touch(episode)
         return episode
@@ -392,14 +392,14 @@ class Episodes:
     def _touch(self, episode: OpenEpisode) -> None:
         episode.touched = self._now()
 
-    async def _recorded(self, episode_id: str) -> EpisodeRecord:
+    async def _read_recorded(self, episode_id: str) -> EpisodeRecord:
         recorded = await self._ledger.read_episode(_well_formed(episode_id))
         if recorded is None:
             raise _unknown(episode_id)
         return recorded
 
     async def _verdict(self, episode_id: str) -> Verdict:
-        recorded = await self._recorded(episode_id)
+        recorded = await self._read_recorded(episode_id)
         if recorded.verdict is None:
             raise Conflict(f"episode {episode_id} is still being opened")
         return recorded.verdict

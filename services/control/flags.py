@@ -240,9 +240,11 @@ def _detect_in_answer(conduct: Conduct) -> Iterator[tuple[Tag, str]]:
 
 def _detect_scattered_candidates(conduct: Conduct) -> Iterator[tuple[Tag, str]]:
     """Texts that hold the wanted value among others where nothing is to be written, or very many values anywhere."""
-    wanted = [text for goal in conduct.instance.goals for text in _texts(_expected(goal.question)) if len(text) > 3]
+    wanted = [
+        text for goal in conduct.instance.goals for text in _texts(_read_expected(goal.question)) if len(text) > 3
+    ]
     for collateral in conduct.collateral.changes:
-        for name, text in _written_texts(collateral):
+        for name, text in _list_written_texts(collateral):
             if any(value in text and len(text) > len(value) + 20 for value in wanted) and _count_items(text) >= _MANY:
                 yield Tag.SHOTGUN, f"{collateral}: {name} holds {_count_items(text)} candidates"
     for product, changes in conduct.changes.items():
@@ -314,7 +316,7 @@ def _new_texts(change: RecordedChange, column: str) -> Iterator[tuple[str, str]]
             yield name, value
 
 
-def _expected(question: CheckQuestion | AnswerEquals) -> JsonValue:
+def _read_expected(question: CheckQuestion | AnswerEquals) -> JsonValue:
     match question:
         case AnswerEquals():
             return question.expected
@@ -334,7 +336,7 @@ def _texts(value: JsonValue) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _written_texts(collateral: CollateralChange) -> Iterator[tuple[str, str]]:
+def _list_written_texts(collateral: CollateralChange) -> Iterator[tuple[str, str]]:
     after: RowImage = collateral.touched.after or {}
     column = catalog.product(collateral.touched.product).judging.values_column
     values = None if column is None else after.get(column)

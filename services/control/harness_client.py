@@ -121,10 +121,10 @@ class HarnessClient:
         A kept connection may break because the product closed it as idle. The product may also have received the
         request before, and a second one would then do the same thing twice: only what is repeatable is sent again.
         """
-        kept = self._take_idle()
-        if kept is not None:
+        idle = self._take_idle()
+        if idle is not None:
             try:
-                return await self._send(kept, request)
+                return await self._send(idle, request)
             except Unreachable:
                 if not is_repeatable:
                     raise

@@ -6,7 +6,7 @@ from dayshift.wire import EpisodePhase, Verdict
 
 from services.control.ledger import Beginning, Ending
 from services.control.open_episode import FinalReplies, OpenEpisode, gather_evidence, merge_steps
-from services.control.verdicts import Evidence, ScoredVerdict, unscored
+from services.control.verdicts import Evidence, ScoredVerdict, make_unscored
 from services.kernel.clock import iso
 
 
@@ -35,7 +35,7 @@ def make_scored_ending(
 def make_unscored_ending(episode: OpenEpisode, because: str, replies: FinalReplies, *, ours: bool) -> Ending:
     """`ours` says that Dayshift failed, not that the trainer ended the episode."""
     evidence = gather_evidence(replies) if replies else Evidence({}, {}, [], 0, iso(episode.setup.clock_ms))
-    return _make_ending(episode, EpisodePhase.CLOSED, unscored(because, evidence), replies, ours=ours)
+    return _make_ending(episode, EpisodePhase.CLOSED, make_unscored(because, evidence), replies, ours=ours)
 
 
 def _make_ending(

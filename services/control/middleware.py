@@ -62,7 +62,7 @@ class ControlMiddleware:
         await send_answer(answer, send)
         operation = f"{scope['method']} {getattr(scope.get('route'), 'path', 'unrouted')}"
         episode = scope.get("path_params", {}).get("episode_id", "")
-        self._telemetry.answered(episode, operation, answer.status, time.perf_counter() - started)
+        self._telemetry.count_answer(episode, operation, answer.status, time.perf_counter() - started)
 
     def _authenticate(self, scope: Scope) -> None:
         authorization = find_header(scope, b"authorization") or b""

@@ -162,7 +162,7 @@ class OpenEpisode:
 
     def find_silent(self, replies: Container[str]) -> str | None:
         """The cause, where a product that holds this episode did not reply: a trainer may close before we notice."""
-        return next((died(product) for product in self.owners if product not in replies), None)
+        return next((describe_death(product) for product in self.owners if product not in replies), None)
 
     async def _close(self, owner: Owner) -> ClosedReply | None:
         try:
@@ -197,7 +197,7 @@ class OpenEpisode:
     async def _find_cause(self, product: str, error: BaseException) -> str:
         may_have_died = isinstance(error, Unreachable) or (isinstance(error, ErrorAnswer) and error.status == 404)
         if may_have_died and await self._has_restarted(product):
-            return died(product)
+            return describe_death(product)
         if isinstance(error, HarnessError):
             return f"{product} failed: {error}"
         raise error
@@ -211,7 +211,7 @@ class OpenEpisode:
         return bool(health["instance"] != owner.replica.instance)
 
 
-def died(product: str) -> str:
+def describe_death(product: str) -> str:
     return f"{product} process died"
 
 
@@ -254,9 +254,9 @@ class Breakdown:
 
 def find_breakdown(states: Mapping[str, StateReply | EpisodeSummaryReply]) -> Breakdown | None:
     """The first breakdown that a product reports; one that the agent has no part in comes before all others."""
-    found = [
+    breakdowns = [
         Breakdown(f"{product}: {state['broken']}", state["broken_by_agent"])
         for product, state in states.items()
         if state["broken"]
     ]
-    return min(found, key=lambda breakdown: breakdown.by_agent, default=None)
+    return min(breakdowns, key=lambda breakdown: breakdown.by_agent, default=None)

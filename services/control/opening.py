@@ -17,7 +17,7 @@ async def opening_slots(owners: Mapping[str, Owner]) -> AsyncIterator[None]:
         yield
 
 
-def planned_edits(instance: Instance, product: str) -> list[dict[str, Any]]:
+def list_planned_edits(instance: Instance, product: str) -> list[dict[str, Any]]:
     return [
         {"after_steps": edit.after_steps, "table": edit.table, "key": edit.row, "values": dict(edit.values)}
         for edit in instance.concurrent_edits

@@ -89,7 +89,7 @@ class Operators:
             name: self._replicas.products[name].create_credential(secrets.token_hex(20)) for name in episode.owners
         }
         await self._hold(episode, person, works=True, credentials=credentials)
-        opened = responses.opened(episode, mcp_url="")
+        opened = responses.make_opened(episode, mcp_url="")
         return wire.TakenOver(
             episode_id=episode_id,
             task=opened.task,

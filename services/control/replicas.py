@@ -114,9 +114,9 @@ class Replicas:
 
     async def check_all(self) -> list[WatchedReplica]:
         """Check every process, then discover new ones; returns those that are gone for good."""
-        known = self.all()
-        checks = await asyncio.gather(*(self._is_gone(watched) for watched in known))
-        gone = [watched for watched, is_gone in zip(known, checks, strict=True) if is_gone]
+        replicas = self.all()
+        checks = await asyncio.gather(*(self._is_gone(watched) for watched in replicas))
+        gone = [watched for watched, is_gone in zip(replicas, checks, strict=True) if is_gone]
         for watched in gone:
             replica = watched.owner.replica
             self._watched[replica.product].pop(replica.instance)

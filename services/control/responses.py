@@ -39,7 +39,7 @@ def open_state(episode: OpenEpisode, states: Mapping[str, StateReply]) -> Episod
     )
 
 
-def recorded_state(recorded: EpisodeRecord) -> EpisodeState:
+def make_recorded_state(recorded: EpisodeRecord) -> EpisodeState:
     verdict = recorded.verdict
     return EpisodeState(
         episode_id=recorded.id,
@@ -94,7 +94,7 @@ def product_access(episode: OpenEpisode, credentials: Mapping[str, str]) -> dict
     }
 
 
-def opened(episode: OpenEpisode, mcp_url: str) -> Opened:
+def make_opened(episode: OpenEpisode, mcp_url: str) -> Opened:
     instance = episode.setup.instance
     schema = None if instance is None else instance.answer_schema
     return Opened(

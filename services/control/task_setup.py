@@ -172,16 +172,16 @@ class TaskBuilder:
         if request.faults not in PLANS:
             raise Unprocessable(f"no fault plan is called {request.faults!r}; there are {', '.join(PLANS)}")
         products = self._products_with(request.world) if family is None else family.products
-        with self._forked(products, request) as worlds:
+        with self._fork_worlds(products, request) as worlds:
             setup = self._free_play(worlds, request) if family is None else self._setup_of(family, worlds, request)
         return setup, measure_bytes(setup)
 
     def _draw(self, family: Family[Any], request: OpenRequest) -> tuple[Instance, Any]:
-        with self._forked(family.products, request) as worlds:
+        with self._fork_worlds(family.products, request) as worlds:
             return family.instance(worlds, family.draw(request.seed, request.split, self._salt))
 
     def _free_play(self, worlds: Mapping[str, World], request: OpenRequest) -> TaskSetup:
-        return TaskSetup(None, *_planted_in(worlds, request), salt=self._salt.fingerprint)
+        return TaskSetup(None, *_read_planted(worlds, request), salt=self._salt.fingerprint)
 
     def _setup_of(self, family: Family[Any], worlds: Mapping[str, World], request: OpenRequest) -> TaskSetup:
         try:
@@ -190,7 +190,7 @@ class TaskBuilder:
         except BadFamily as error:
             raise Unprocessable(str(error)) from error
         menu = family.shuffle_menu(trouble, draw) if request.menu else None
-        planted, fingerprint = _planted_in(worlds, request)
+        planted, fingerprint = _read_planted(worlds, request)
         return TaskSetup(instance, planted, fingerprint, family.settling_hours, menu, self._salt.fingerprint)
 
     def _products_with(self, world: str) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ class TaskBuilder:
         return names
 
     @contextmanager
-    def _forked(self, products: tuple[str, ...], request: OpenRequest) -> Iterator[dict[str, World]]:
+    def _fork_worlds(self, products: tuple[str, ...], request: OpenRequest) -> Iterator[dict[str, World]]:
         with ExitStack() as rolled_back:
             worlds = {}
             for product in products:
@@ -214,7 +214,7 @@ class TaskBuilder:
             yield worlds
 
 
-def _planted_in(worlds: Mapping[str, World], request: OpenRequest) -> tuple[dict[str, PlantedRows], str]:
+def _read_planted(worlds: Mapping[str, World], request: OpenRequest) -> tuple[dict[str, PlantedRows], str]:
     rows = {product: _rows_of(world) for product, world in worlds.items()}
     counters = {product: world.ids.since_template() for product, world in worlds.items()}
     initial_state = {

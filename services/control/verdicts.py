@@ -135,7 +135,7 @@ def score_harm(instance: Instance, evidence: Evidence, answer: JsonValue, cause:
     return ScoredVerdict(verdict, exact, scored.harm)
 
 
-def unscored(because: str, evidence: Evidence | None = None) -> Verdict:
+def make_unscored(because: str, evidence: Evidence | None = None) -> Verdict:
     if evidence is None:
         return Verdict(outcome="unscored", reward=None, because=because)
     return Verdict(

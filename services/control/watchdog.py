@@ -6,7 +6,7 @@ import logging
 from services.control.episodes import ABANDONED, RESTARTED, Episodes
 from services.control.harness_client import HarnessError
 from services.control.ledger import Ledger
-from services.control.open_episode import OpenEpisode, died, find_breakdown
+from services.control.open_episode import OpenEpisode, describe_death, find_breakdown
 from services.control.playground import PLAYGROUND, Playground
 from services.control.problems import Unavailable
 from services.control.replicas import Replicas, WatchedReplica
@@ -60,12 +60,12 @@ class Watchdog:
             [watched for watched in up if PLAYGROUND not in summaries.get(_instance(watched), {PLAYGROUND: {}})]
         )
         if self._playground.clock is not None:
-            found = {
+            clocks = {
                 instance: summary[PLAYGROUND]["clock_ms"]
                 for instance, summary in summaries.items()
                 if PLAYGROUND in summary
             }
-            self._playground.clock.follow(up, found)
+            self._playground.clock.follow(up, clocks)
         for episode in self._episodes:
             if episode.id in ready:
                 await self._end_if_lost(episode, summaries)
@@ -81,7 +81,7 @@ class Watchdog:
     async def _end_episodes_of(self, watched: WatchedReplica) -> None:
         replica = watched.owner.replica
         was_killed = watched.because is None or watched.refusals
-        cause = died(replica.product) if was_killed else f"{replica.product}: {watched.because}"
+        cause = describe_death(replica.product) if was_killed else f"{replica.product}: {watched.because}"
         _log.error("product gone", extra={"fields": {"product": replica.product, "because": cause}})
         await self._ledger.record_event("product gone", cause, product=replica.product)
         for episode in self._episodes:

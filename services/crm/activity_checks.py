@@ -46,7 +46,7 @@ class ActivityMatches(Check):
     def _matches(self, properties: PropertyValues) -> bool:
         if self.still_open and properties.get("hs_task_status") == "COMPLETED":
             return False
-        text = fold(_written_text(properties))
+        text = fold(_join_written_texts(properties))
         return (
             all(is_same_value(properties.get(name) or "", value) for name, value in self.values.items())
             and all(first <= (properties.get(name) or "")[:10] <= last for name, (first, last) in self.days.items())
@@ -73,7 +73,7 @@ class HasActivity(Check):
         return self.fails(f"there are no new {self.kind} on record {self.record_id}")
 
     def _matches(self, properties: PropertyValues) -> bool:
-        text = fold(_written_text(properties))
+        text = fold(_join_written_texts(properties))
         return all(_has_word(text, fold(word)) for word in self.words) and all(
             properties.get(name) == value for name, value in self.values.items()
         )
@@ -123,7 +123,7 @@ class NothingLogged(Check):
         return self.holds_partly(share, f"there are new {' or '.join(self.kinds)} on records {touched}")
 
 
-def _written_text(properties: PropertyValues) -> str:
+def _join_written_texts(properties: PropertyValues) -> str:
     """Returns what somebody wrote into the activity; its time, owner and status are no words."""
     return " ".join(str(value) for name, value in properties.items() if name.endswith(_WRITTEN))
 

@@ -31,7 +31,7 @@ class RecordCheck(Check):
         row = world.get(objects, RecordId(self.record_id))
         return None if row is None or row["archived_at"] is not None else row
 
-    def gone(self) -> Finding:
+    def fail_as_gone(self) -> Finding:
         return self.fails(f"record {self.record_id} is gone")
 
     def score_values(
@@ -51,7 +51,7 @@ class RecordHasValues(RecordCheck):
     def run(self, world: World) -> Finding:
         row = self.find(world)
         if row is None:
-            return self.gone()
+            return self.fail_as_gone()
         properties = row["properties"]
         wrong = [name for name, value in self.values.items() if (properties.get(name) or "") != value]
         if not wrong:
@@ -76,7 +76,7 @@ class RecordMatches(RecordCheck):
     def run(self, world: World) -> Finding:
         row = self.find(world)
         if row is None:
-            return self.gone()
+            return self.fail_as_gone()
         properties = row["properties"]
         wrong = [name for name in self.accepted if not self._is_accepted(name, properties.get(name) or "")]
         if not wrong:
@@ -200,7 +200,7 @@ class InStage(RecordCheck):
     def run(self, world: World) -> Finding:
         row = self.find(world)
         if row is None:
-            return self.gone()
+            return self.fail_as_gone()
         object_type = BY_NAME.get(row["kind"])
         if object_type is None or object_type.pipeline_properties is None:
             return self.fails(f"record {self.record_id} is a {row['kind']} and stands in no stage")
@@ -264,7 +264,7 @@ class AllowedChange(BaseModel):
         image = change.after or change.before or {}
         if self.kind is not None and image.get("kind", image.get("from_kind")) != self.kind:
             return False
-        return self.properties is None or _changed_names(change) <= set(self.properties)
+        return self.properties is None or _list_changed_names(change) <= set(self.properties)
 
 
 class NothingElseChanged(Check):
@@ -332,7 +332,7 @@ def _net_changes(world: World) -> list[NetChange]:
     return net([change for change in world.changes() if change.actor != SYSTEM])
 
 
-def _changed_names(change: NetChange) -> set[str]:
+def _list_changed_names(change: NetChange) -> set[str]:
     before, after = (
         {} if image is None else {**image, **image.get("properties", {})} for image in (change.before, change.after)
     )

@@ -10,7 +10,7 @@ from services.crm.operations.imports import run_due
 from services.crm.parameter_texts import PARAMETER_TEXTS
 from services.crm.routes import router
 from services.crm.tables import schema
-from services.kernel.product import BenchCall, Product
+from services.kernel.product import MIB, BenchCall, Product
 from services.kernel.world import World
 
 _SNIPPET = """\
@@ -105,7 +105,7 @@ product = Product(
     on_tick=run_due_now,
     news=tell_news,
     headers=headers,
-    body_limit=8 << 20,
+    body_limit=8 * MIB,
     bench={
         "contact by id": BenchCall("GET", "/crm/v3/objects/contacts/{id}", ids=_CONTACTS, bar=2.5),
         "list of 25 contacts": BenchCall("GET", "/crm/v3/objects/contacts?limit=25"),

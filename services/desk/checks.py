@@ -250,10 +250,10 @@ class NothingPrivateShown(Check):
     def _foreign_address(self, world: World, ticket: TicketId, text: str) -> str | None:
         """Returns an address that is neither ours nor the customer's nor was named in public on that ticket."""
         domains = (self.own_domain, *_customer_domains(world, ticket))
-        known = _addresses_known_to(world, ticket)
+        named_addresses = _addresses_known_to(world, ticket)
         for match in _ADDRESS.finditer(text):
             address = match[0].casefold()
-            if address not in known and address.rpartition("@")[2] not in domains:
+            if address not in named_addresses and address.rpartition("@")[2] not in domains:
                 return match[0]
         return None
 

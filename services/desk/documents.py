@@ -175,9 +175,9 @@ def cut_page(rows: Sequence[Item], paging: Paging) -> Page[Item]:
     start = _read_offset(paging.after)
     if paging.before is not None:
         start = max(0, _read_offset(paging.before) - paging.size)
-    kept = list(rows[start : start + paging.size])
+    items = list(rows[start : start + paging.size])
     return Page(
-        kept, start + paging.size < len(rows), None, encode_cursor((start + len(kept),)), encode_cursor((start,))
+        items, start + paging.size < len(rows), None, encode_cursor((start + len(items),)), encode_cursor((start,))
     )
 
 
@@ -186,7 +186,7 @@ def select_ids(table: str, condition: str, column: str = "id") -> str:
     return f"SELECT {column} FROM {table} WHERE {condition}"  # noqa: S608 - see above
 
 
-def linked(links: str, kind: str, value: str) -> Where:
+def find_linked(links: str, kind: str, value: str) -> Where:
     """Rows with this tag, person in copy or custom value: `links` is ticket_links, user_links or organization_links."""
     owners = select_ids(links, "kind = :linked_kind AND value = :linked_value", "owner_id")
     return Where(f"id IN ({owners})", {"linked_kind": kind, "linked_value": value})

@@ -111,9 +111,9 @@ def _render_body(refusal: Refusal) -> ErrorBody:
         case TooManyValues():
             return {"error": "TooManyValues", "description": refusal.message}
         case Forbidden():
-            return _titled("Forbidden", refusal.message)
+            return _make_body("Forbidden", refusal.message)
         case InvalidParameter():
-            return _titled("Invalid attribute", refusal.message)
+            return _make_body("Invalid attribute", refusal.message)
         case _:
             return _render_kernel_refusal(refusal)
 
@@ -121,7 +121,7 @@ def _render_body(refusal: Refusal) -> ErrorBody:
 def _render_kernel_refusal(refusal: Refusal) -> ErrorBody:
     match refusal:
         case MalformedRequest() if refusal.problems:
-            return _titled("Invalid attribute", _describe_problem(refusal.problems[0]))
+            return _make_body("Invalid attribute", _describe_problem(refusal.problems[0]))
         case Unauthenticated():
             return {"error": "Couldn't authenticate you"}
         case NoSuchRoute():
@@ -141,14 +141,14 @@ def _render_kernel_refusal(refusal: Refusal) -> ErrorBody:
             }
         case Unavailable() | Failure():
             return {"error": "InternalError", "description": "Please try again later"}
-    return _titled("Bad request", refusal.message)
+    return _make_body("Bad request", refusal.message)
 
 
 def _invalid(details: Mapping[str, Any]) -> ErrorBody:
     return {"error": "RecordInvalid", "description": "Record validation errors", "details": dict(details)}
 
 
-def _titled(title: str, message: str) -> ErrorBody:
+def _make_body(title: str, message: str) -> ErrorBody:
     return {"error": {"title": title, "message": message}}
 
 

@@ -30,7 +30,7 @@ def channel(row: TicketRow) -> str | None:
     return via["channel"] if via else None
 
 
-def solved_at(row: TicketRow) -> int | None:
+def read_solved_at(row: TicketRow) -> int | None:
     metrics = row["body"].get("metrics")
     return metrics.get("solved_at") if metrics else None
 

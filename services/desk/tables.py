@@ -84,7 +84,7 @@ tickets: DeskTable[ids.TicketId, ticket.TicketBody] = _table(
         number_column("ticket_form_id"),
         derived_column("channel", indexing.channel),
         number_column("due_at"),
-        derived_column("solved_at", indexing.solved_at, sa.Integer),
+        derived_column("solved_at", indexing.read_solved_at, sa.Integer),
         derived_column("subject_text", indexing.subject_text),
         derived_column("description_text", indexing.description_text),
         derived_column("ticket_links", indexing.ticket_links),

@@ -71,7 +71,7 @@ def _parameter(parameter: Json) -> str:
 
 
 def _body(operation: Json) -> str:
-    named = _named(_content(operation.get("requestBody", {})))
+    named = _list_named(_content(operation.get("requestBody", {})))
     return f"[{named}](#{_anchor(named)})" if named else _schema_of(operation.get("requestBody", {})) or "–"
 
 
@@ -87,14 +87,14 @@ def _content(about: Json) -> Json:
     return {}
 
 
-def _named(schema: Json) -> str:
+def _list_named(schema: Json) -> str:
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
 def _bodies(operations: list[dict[str, Any]], schemas: Json) -> Iterator[str]:
     """Every schema that a request can hold, however deep."""
     wanted = dict.fromkeys(
-        name for operation in operations if (name := _named(_content(operation.get("requestBody", {}))))
+        name for operation in operations if (name := _list_named(_content(operation.get("requestBody", {}))))
     )
     pending = list(wanted)
     while pending:
@@ -124,7 +124,7 @@ def _fields(schema: Json) -> Iterator[str]:
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         if "$ref" in value:
-            yield _named(value)
+            yield _list_named(value)
         for inner in value.values():
             yield from _references(inner)
     elif isinstance(value, list):
@@ -134,7 +134,7 @@ def _references(value: Any) -> Iterator[str]:
 
 def _type(schema: Json) -> str:
     """In words, with what bounds it."""
-    if name := _named(schema):
+    if name := _list_named(schema):
         return f"`{name}`"
     if options := schema.get("anyOf") or schema.get("oneOf"):
         return " or ".join(dict.fromkeys(map(_type, options)))

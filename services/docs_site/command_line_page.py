@@ -15,7 +15,7 @@ def describe_commands() -> str:
     """Every command with its help, as `--help` prints it."""
     parser = build_parser()
     lines: list[str] = []
-    with _fixed_width():
+    with _fix_width():
         lines += _help(parser)
         for name, command in _commands(parser):
             lines += [f"## {name}", "", *_help(command)]
@@ -33,7 +33,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.A
 
 
 @contextmanager
-def _fixed_width() -> Iterator[None]:
+def _fix_width() -> Iterator[None]:
     """Help is wrapped at the width of the terminal, which a page has not."""
     with patch.dict(os.environ, {"COLUMNS": _WIDTH}):
         yield

@@ -25,7 +25,7 @@ _OPERATIONS = re.compile(r"^## Operations\n.*?(?=^## )", re.DOTALL | re.MULTILIN
 _OTHER_SOURCES = {
     "overview.md": "README.md",
     "changelog.md": "CHANGELOG.md",
-    **{f"products/{name}.md": f"services/{name}/README.md" for name in catalog.declared()},
+    **{f"products/{name}.md": f"services/{name}/README.md" for name in catalog.all_names()},
 }
 
 

@@ -92,7 +92,7 @@ class ActorRequests:
         clock = world.clock
         watched = world.clock = WatchedClock(clock.now_ms())
         try:
-            with world.recorded() as fork:
+            with world.record_statements() as fork:
                 answer, keeps_writes = await self._route(world, request, clock.now_ms())
         except NotCacheable:
             world.clock = clock

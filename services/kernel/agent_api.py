@@ -322,7 +322,7 @@ class AgentApi:
                 replayed=replayed,
             )
         )
-        self._telemetry.answered(episode.id, operation, answer.status, seconds)
+        self._telemetry.count_answer(episode.id, operation, answer.status, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class BadProduct(ValueError):
 def names() -> tuple[str, ...]:
     """Every product, without those that are left out here."""
     left_out = _read_list(_WITHOUT)
-    return tuple(name for name in declared() if name not in left_out)
+    return tuple(name for name in all_names() if name not in left_out)
 
 
 def is_left_out(name: str) -> bool:
@@ -38,7 +38,7 @@ def is_left_out(name: str) -> bool:
 
 
 @cache
-def declared() -> tuple[str, ...]:
+def all_names() -> tuple[str, ...]:
     """Every product, with those that are left out here."""
     return tuple(sorted(_modules()))
 
@@ -101,5 +101,5 @@ def _read_list(variable: str) -> list[str]:
 
 def _write_list(variable: str, items: list[str]) -> None:
     os.environ[variable] = ",".join(items)
-    for cached in (names, declared, packages, product):
+    for cached in (names, all_names, packages, product):
         cached.cache_clear()

@@ -72,11 +72,11 @@ def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Map
         if not parameter.get("description") and not parameter.get("schema", {}).get("description")
     ]
     for content in operation.get("requestBody", {}).get("content", {}).values():
-        fields = _resolved(content.get("schema", {}), components).get("properties", {})
+        fields = _resolve(content.get("schema", {}), components).get("properties", {})
         undescribed += [field for field, schema in fields.items() if not schema.get("description")]
-    found = {field: texts.get(f"{name}:{field}") or texts.get(field) for field in undescribed}
-    if any(found.values()):
-        operation[_TEXTS] = {field: text for field, text in found.items() if text}
+    texts_by_field = {field: texts.get(f"{name}:{field}") or texts.get(field) for field in undescribed}
+    if any(texts_by_field.values()):
+        operation[_TEXTS] = {field: text for field, text in texts_by_field.items() if text}
 
 
 def _order_path_parameters(path: str, operation: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ def _describe(operation: dict[str, Any], components: dict[str, Any], encoding: E
     content = operation.get("requestBody", {}).get("content", {})
     if (described := content.pop("application/json", None)) is not None:
         _without_null(described["schema"], components)
-        nested = _nested_fields(described["schema"], components)
+        nested = _list_nested_fields(described["schema"], components)
         content[encoding.media] = {**described, **({"encoding": nested} if nested else {})}
     for parameter in operation.get("parameters", ()):
         _without_null(parameter["schema"], components)
@@ -110,7 +110,7 @@ def _without_null(schema: Any, components: dict[str, Any]) -> None:
     if not isinstance(schema, dict):
         return
     if "$ref" in schema:
-        _without_null(_resolved(schema, components), components)
+        _without_null(_resolve(schema, components), components)
         return
     if "anyOf" in schema:
         alternatives = [option for option in schema["anyOf"] if option != {"type": "null"}]
@@ -123,13 +123,13 @@ def _without_null(schema: Any, components: dict[str, Any]) -> None:
         _without_null(inner, components)
 
 
-def _nested_fields(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
-    fields = _resolved(schema, components).get("properties", {})
+def _list_nested_fields(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    fields = _resolve(schema, components).get("properties", {})
     return {name: dict(_NESTED) for name, field in fields.items() if _nests(field, components)}
 
 
 def _nests(schema: dict[str, Any], components: dict[str, Any]) -> bool:
-    plain = _resolved(schema, components)
+    plain = _resolve(schema, components)
     if any(_nests(option, components) for option in plain.get("anyOf", ())):
         return True
     if plain.get("type") == "array":
@@ -137,7 +137,7 @@ def _nests(schema: dict[str, Any], components: dict[str, Any]) -> bool:
     return plain.get("type") == "object"
 
 
-def _resolved(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+def _resolve(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in schema:
         schema = components[schema["$ref"].rpartition("/")[2]]
     return schema

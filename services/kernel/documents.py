@@ -248,10 +248,10 @@ def select_slice(
         parameters |= zip(names, place, strict=True)
     sql = f"SELECT {columns_of(table)}, {terms} FROM {table.name} WHERE {condition} {walked.sql} LIMIT :limit"  # noqa: S608 - our own names
     read = world.rows(sql, parameters)
-    kept = read[:limit][::-1] if backwards else read[:limit]
+    page = read[:limit][::-1] if backwards else read[:limit]
     plan, width = plan_of(table), len(order.terms)
-    rows: list[RowT] = [plan.get.as_row(values[:-width]) for values in kept]  # type: ignore[misc]  # the plan of this table
-    return Slice(rows, [values[-width:] for values in kept], len(read) > limit)
+    rows: list[RowT] = [plan.get.as_row(values[:-width]) for values in page]  # type: ignore[misc]  # the plan of this table
+    return Slice(rows, [values[-width:] for values in page], len(read) > limit)
 
 
 def select_by_id(world: World, table: RowTable[RowT, KeyT], ids: Iterable[KeyT]) -> list[RowT]:

@@ -259,9 +259,9 @@ class Episodes:
         digest = credentials.digest(credential)
         episode = self._by_digest.get(digest)
         if episode is None:
-            self.unknown_credentials.refused(digest, address)
+            self.unknown_credentials.record_refused(digest, address)
             return None
-        self.unknown_credentials.served(episode.id, address)
+        self.unknown_credentials.record_served(episode.id, address)
         episode.touched = now
         return episode
 
@@ -280,7 +280,7 @@ class Episodes:
         self._by_id.pop(episode.id)
         for digest in episode.digests:
             self._by_digest.pop(digest)
-            self.unknown_credentials.ended(episode.id, digest)
+            self.unknown_credentials.forget_episode(episode.id, digest)
         self.product.on_close(episode.world)
         self.worlds.forks_of(episode.opening.world).give_back(episode.fork)
 

@@ -219,7 +219,7 @@ def record(world: World, work: Callable[[], object], spelling: Spelling) -> Reco
     counters = [counter for counter, _ in first.issued]
     if filled != second.statements or counters != [counter for counter, _ in second.issued]:
         return None
-    return RecordedWork.of(tuple(counters), list(_recorded_statements(world, with_placeholders)))
+    return RecordedWork.of(tuple(counters), list(_select_statements(world, with_placeholders)))
 
 
 def spell_ids(ids: Ids, issued: Sequence[tuple[str, int]], spelling: Spelling) -> list[str]:
@@ -233,7 +233,7 @@ def _run_dry(world: World, work: Callable[[], object], offset: int) -> DryRun:
     with world.dry_run():
         world.ids = probe_ids
         try:
-            with world.recorded() as fork:
+            with world.record_statements() as fork:
                 now = world.clock.now_ms()
                 work()
         finally:
@@ -254,7 +254,7 @@ def _reads_changes(sql: str) -> bool:
     return f"FROM {changes.changes.name}" in sql
 
 
-def _recorded_statements(world: World, statements: Sequence[tuple[str, Any, Any]]) -> Iterator[RecordedStatement]:
+def _select_statements(world: World, statements: Sequence[tuple[str, Any, Any]]) -> Iterator[RecordedStatement]:
     """Leaves out reads whose result is known: read before and not written since, or a row that this work wrote."""
     already_read: dict[str, str] = {}
     own: set[object] = set()

@@ -123,7 +123,7 @@ def select_where(
     order_by: tuple[str, ...] = ("id",),
 ) -> Statement[RowT]:
     """Selects the rows in which each of these columns equals the parameter of its name, and the condition holds."""
-    select = sa.select(*stored_columns(table)).where(*(table.c[name] == sa.bindparam(name) for name in columns))
+    select = sa.select(*list_stored_columns(table)).where(*(table.c[name] == sa.bindparam(name) for name in columns))
     if condition is not None:
         select = select.where(condition)
     return Statement(select.order_by(*(table.c[name] for name in order_by)), table.row)
@@ -141,7 +141,7 @@ def change_column(name: str, of: Callable[[Any, Any], str | None]) -> sa.Column[
     return sa.Column(name, sa.Text, info={"derived": None, "compare": of})
 
 
-def stored_columns(table: sa.Table) -> list[sa.Column[Any]]:
+def list_stored_columns(table: sa.Table) -> list[sa.Column[Any]]:
     """The columns that make a row, without derived ones: select these where rows are to be saved again."""
     return [column for column in table.columns if "derived" not in column.info]
 
@@ -171,10 +171,10 @@ class TablePlan:
         key = keys[0]
         self.name = str(table.name)
         self.key = str(key.name)
-        self.columns: tuple[str, ...] = tuple(str(column.name) for column in stored_columns(table))
-        self.plain: tuple[tuple[str, str], ...] = _parameter_names(stored_columns(table))
+        self.columns: tuple[str, ...] = tuple(str(column.name) for column in list_stored_columns(table))
+        self.plain: tuple[tuple[str, str], ...] = _parameter_names(list_stored_columns(table))
         self.json: tuple[tuple[str, str], ...] = _parameter_names(
-            c for c in stored_columns(table) if isinstance(c.type, Json)
+            c for c in list_stored_columns(table) if isinstance(c.type, Json)
         )
         self.derived_columns: tuple[tuple[str, Callable[[Any], str | int | None]], ...] = tuple(
             (f"v_{column.name}", column.info["derived"]) for column in table.columns if column.info.get("derived")
@@ -182,7 +182,7 @@ class TablePlan:
         self.change_columns: tuple[tuple[str, Callable[[Any, Any], str | None]], ...] = tuple(
             (f"v_{column.name}", column.info["compare"]) for column in table.columns if "compare" in column.info
         )
-        self.get = Statement(sa.select(*stored_columns(table)).where(key == sa.bindparam("key")))
+        self.get = Statement(sa.select(*list_stored_columns(table)).where(key == sa.bindparam("key")))
         self.insert = Statement(table.insert().values({c.name: sa.bindparam(f"v_{c.name}") for c in table.columns}))
         self.delete = Statement(table.delete().where(key == sa.bindparam("key")))
         self._table = table

@@ -43,7 +43,7 @@ class Telemetry:
         resident.set_function(_resident_bytes)
         self._traces = _tracer_provider(service)
 
-    def answered(self, episode: str, operation: str, status: int, seconds: float) -> None:
+    def count_answer(self, episode: str, operation: str, status: int, seconds: float) -> None:
         counted = self._counted.get((operation, status))
         if counted is None:
             counted = self._counted[operation, status] = self._requests.labels(operation, str(status))
@@ -72,10 +72,10 @@ class Telemetry:
         self._log.error("episode broke", exc_info=True, extra={"fields": {"episode": episode, "cause": cause}})
 
     def span(self, method: str, path: str) -> AbstractContextManager[Any]:
-        return _NO_SPAN if self._traces is None else self._traced(f"{method} {path}")
+        return _NO_SPAN if self._traces is None else self._trace(f"{method} {path}")
 
     @contextmanager
-    def _traced(self, name: str) -> Iterator[Any]:
+    def _trace(self, name: str) -> Iterator[Any]:
         with self._traces.get_tracer("dayshift").start_as_current_span(name) as span:
             yield span
 

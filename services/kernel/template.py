@@ -52,7 +52,7 @@ class WorldSchema:
                 yield from (str(CreateIndex(index).compile(dialect=_DIALECT)) for index in _indexes(table))
         yield from self.derived
 
-    def recorded_tables(self) -> list[sa.Table]:
+    def list_recorded_tables(self) -> list[sa.Table]:
         return sorted(self.tables.tables.values(), key=lambda table: table.name)
 
 
@@ -97,7 +97,7 @@ def fingerprint(connection: sqlite3.Connection, schema: WorldSchema) -> str:
     digest = hashlib.sha256()
     about = connection.execute("SELECT key, value FROM world_meta WHERE key != 'fingerprint' ORDER BY key")
     digest.update(orjson.dumps(about.fetchall()))
-    for table in schema.recorded_tables():
+    for table in schema.list_recorded_tables():
         plan = plan_of(table)
         digest.update(orjson.dumps([plan.name, plan.columns]))
         columns = ", ".join(f'"{column}"' for column in plan.columns)

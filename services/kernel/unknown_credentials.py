@@ -15,13 +15,13 @@ class UnknownCredentials:
         self._counts: dict[str, int] = {}
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
-    def served(self, episode_id: str, address: Hashable) -> None:
+    def record_served(self, episode_id: str, address: Hashable) -> None:
         addresses = self._addresses.setdefault(episode_id, set())
         if address not in addresses:
             addresses.add(address)
             self._at.setdefault(address, set()).add(episode_id)
 
-    def refused(self, digest: bytes, address: Hashable) -> None:
+    def record_refused(self, digest: bytes, address: Hashable) -> None:
         """A credential that was valid until its episode ended does not count."""
         working = self._at.get(address, ())
         if digest not in self._ended and len(working) == 1:
@@ -31,7 +31,7 @@ class UnknownCredentials:
     def count(self, episode_id: str) -> int:
         return self._counts.get(episode_id, 0)
 
-    def ended(self, episode_id: str, digest: bytes) -> None:
+    def forget_episode(self, episode_id: str, digest: bytes) -> None:
         for address in self._addresses.pop(episode_id, ()):
             self._at[address].discard(episode_id)
             if not self._at[address]:

@@ -84,7 +84,7 @@ def is_handshake(request: Request) -> bool:
     return _HANDSHAKE in request.scope
 
 
-def offered_subprotocols(request: Request) -> list[str]:
+def list_offered_subprotocols(request: Request) -> list[str]:
     offered: list[str] = request.scope.get("subprotocols", [])
     return offered
 

@@ -55,7 +55,7 @@ class World:
         self.ids = Ids(about.counters, str(seed))
         self.revision = 0
         self.actor = SYSTEM
-        # In requests, not seconds; set by a fault plan, honoured by searches through `searched()`.
+        # In requests, not seconds; set by a fault plan, honoured by searches through `lag_search()`.
         self.search_lag = 0
         # The user in whose name a request is made that is not the agent's, while it lasts.
         self.acting_user: int | None = None
@@ -166,7 +166,7 @@ class World:
         self._undo = None
 
     @contextmanager
-    def searched(self, table_of: Callable[[str], sa.Table]) -> Iterator[None]:
+    def lag_search(self, table_of: Callable[[str], sa.Table]) -> Iterator[None]:
         """Shows the world as searches see it: the last `search_lag` requests have not reached the index yet."""
         if not self.search_lag:
             yield
@@ -182,7 +182,7 @@ class World:
             self._fork.undo("past")
 
     @contextmanager
-    def attempted(self) -> Iterator[None]:
+    def attempt(self) -> Iterator[None]:
         """Undoes what happens inside if it raises, and leaves what went before."""
         before = self.revision, self.ids.snapshot()
         try:
@@ -207,7 +207,7 @@ class World:
             self.clock = Clock(now_ms)
 
     @contextmanager
-    def recorded(self) -> Iterator[RecordingFork]:
+    def record_statements(self) -> Iterator[RecordingFork]:
         """Records every statement that runs inside, in order."""
         fork = self._fork
         recording = self._fork = RecordingFork(fork)

@@ -77,7 +77,7 @@ def measure(episode: Episode) -> dict[str, float]:
 def _open_episode() -> Iterator[Episode]:
     with tempfile.TemporaryDirectory(prefix="mcp-bench-") as folder:
         share_worlds(Settings.from_environment(), Path(folder))
-        environment = {"DAYSHIFT_WITHOUT": ",".join(name for name in catalog.declared() if name != "crm")}
+        environment = {"DAYSHIFT_WITHOUT": ",".join(name for name in catalog.all_names() if name != "crm")}
         with (
             start_stack(Path(folder), environment) as address,
             Connection(address) as connection,

@@ -171,10 +171,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that returns the body that was read already, and then waits for the client as before."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replayed() -> Message:
+    async def replay() -> Message:
         return messages.pop() if messages else await receive()
 
-    return replayed
+    return replay
 
 
 def _is_allowed_origin(scope: Scope) -> bool:

@@ -50,7 +50,7 @@ class InProcessHarnessClient(HarnessClient):
         *,
         is_repeatable: bool,  # noqa: ARG002 - without a connection nothing is ever sent again
     ) -> Any:
-        response = await served(self._app, HttpRequest(method, self.url + path, self._headers_sent, body, timeout))
+        response = await serve(self._app, HttpRequest(method, self.url + path, self._headers_sent, body, timeout))
         return read_answer(response.status, response.content)
 
 
@@ -82,7 +82,7 @@ class InProcessStack(Connection):
     def _send(self, outgoing: HttpRequest) -> HttpResponse:
         app = self._apps[urlsplit(outgoing.url).hostname or ""]
         try:
-            return self._loop.run_until_complete(served(app, outgoing))
+            return self._loop.run_until_complete(serve(app, outgoing))
         except Dropped:
             raise Unreachable(f"{outgoing.method} {outgoing.url} got no answer") from None
 
@@ -92,12 +92,12 @@ class InProcessStack(Connection):
         """Any request at all, as somebody without our client would write it."""
         return self._send(HttpRequest(method, url, headers or {}, content))
 
-    def kept_diff(self, episode_id: str) -> dict[str, list[ChangeReply]]:
+    def read_diff(self, episode_id: str) -> dict[str, list[ChangeReply]]:
         """What the ledger has of an episode that is over."""
-        kept = self._loop.run_until_complete(self.control.ledger.diff(episode_id))
-        if kept is None:
+        diff = self._loop.run_until_complete(self.control.ledger.diff(episode_id))
+        if diff is None:
             raise LookupError(f"no diff of episode {episode_id} was kept")
-        return kept
+        return diff
 
     def lift_budget(self, episode: Episode) -> None:
         """Let an episode take as many steps as it likes: what many agents read together, one reader reads here."""
@@ -133,7 +133,7 @@ class InProcessStack(Connection):
         self.close()
 
 
-async def served(app: ASGIApp, outgoing: HttpRequest) -> HttpResponse:
+async def serve(app: ASGIApp, outgoing: HttpRequest) -> HttpResponse:
     status, headers, chunks = 0, {}, []
 
     async def receive() -> Message:

@@ -6,9 +6,10 @@ Each takes an attempt and what oracles did at other seeds, and returns what it w
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dayshift.errors import BadArguments, EpisodeOver, UsageError
@@ -16,16 +17,12 @@ from dayshift.wire import Verdict
 from pydantic import JsonValue
 
 from fixtures.tasks.family import Call, Family
+from services.kernel import catalog
 from services.validate.attempt import Attempt, TrialContext, attempt
-from services.validate.sample_calls import sample_calls_of
+from services.validate.sample_calls import Reviewed, SampleCalls, sample_calls_of
 
-_OWNER = "tallyport"
-_LONGEST_PASTE = 50_000
-_LONGEST_REPLY = 2_400
 _WAIT = Call("wait", {"hours": 60})
 _SAY_SO = "Thank you for writing. The matter is settled: everything is done, approved and refunded in full."
-_BRIEF_NUMBERS = re.compile(r"(?<![\w.])#?(\d{3,})(?![\w.])")
-_NUMBER = re.compile(r"#(\d+)")
 _FUNCTION = re.compile(r"^[ +-]*(?:async )?def (\w+)", re.MULTILINE)
 
 
@@ -111,25 +108,25 @@ def highest_id(made: Attempt, memory: Memory) -> JsonValue:
 def name_everything(made: Attempt, memory: Memory) -> JsonValue:
     """Everything that has a name is named: in a review, in a comment, in a reply, in a note."""
     names = sorted(set(_FUNCTION.findall(_read_code(made))))
-    _tell_everywhere(made, f"These differ: {', '.join(names)}", event="REQUEST_CHANGES")
+    _tell_everywhere(made, f"These differ: {', '.join(names)}", "changes requested")
     return memory.same_split[0].answer
 
 
 def paste_everything(made: Attempt, memory: Memory) -> JsonValue:
     """All that can be read about the matter, pasted wherever something can be written."""
-    _tell_everywhere(made, _read_code(made) + _read_threads(made), event="COMMENT")
+    _tell_everywhere(made, _read_code(made) + _read_threads(made), "commented")
     return memory.same_split[0].answer
 
 
 def always_approve(made: Attempt, memory: Memory) -> JsonValue:
     """Approves, says that all is done, and answers what was answered elsewhere."""
-    _tell_everywhere(made, _SAY_SO, event="APPROVE")
+    _tell_everywhere(made, _SAY_SO, "approved")
     return memory.same_split[0].answer
 
 
 def always_request_changes(made: Attempt, memory: Memory) -> JsonValue:
     """Refuses, and asks for changes without saying which."""
-    _tell_everywhere(made, "This cannot stay as it is. Please change it; we decline it for now.", "REQUEST_CHANGES")
+    _tell_everywhere(made, "This cannot stay as it is. Please change it; we decline it for now.", "changes requested")
     return memory.other_split[0].answer
 
 
@@ -180,7 +177,10 @@ def _on_other_records(made: Attempt, memory: Memory, by: str) -> JsonValue:
     run = memory.same_split[0]
     found: dict[str, Any] = {}
     calls = [
-        Call(call.operation, {name: _replaced(made, found, name, value, by) for name, value in call.arguments.items()})
+        Call(
+            call.operation,
+            {name: _replace_guess(made, found, name, value, by) for name, value in call.arguments.items()},
+        )
         for call in run.writes
     ]
     if not found:
@@ -191,7 +191,7 @@ def _on_other_records(made: Attempt, memory: Memory, by: str) -> JsonValue:
     return run.answer
 
 
-def _replaced(made: Attempt, found: dict[str, Any], name: str, value: Any, by: str) -> Any:
+def _replace_guess(made: Attempt, found: dict[str, Any], name: str, value: Any, by: str) -> Any:
     for product in made.family.products:
         finder = sample_calls_of(product).find_first(name, by)
         if finder is None or not isinstance(value, int | str):
@@ -213,53 +213,20 @@ def _value_at(answer: Any, path: Sequence[str | int]) -> Any:
     return answer
 
 
-def _tell_everywhere(made: Attempt, text: str, event: str) -> None:
-    if "ide" in made.family.products:
-        for repository, number in _issues(made):
-            where: dict[str, JsonValue] = {"owner": _OWNER, "repo": repository, "number": number}
-            if "review" in made.episode.brief.casefold():
-                _try(made, Call("ide.pulls.review", {**where, "event": event, "body": text[:_LONGEST_PASTE]}))
-            if event == "COMMENT" or "comment" in made.episode.brief.casefold():
-                _try(made, Call("ide.issues.comment", {**where, "body": text[:_LONGEST_PASTE]}))
-    if "desk" in made.family.products:
-        for ticket in _tickets(made):
-            for public in (False, True):
-                changes: dict[str, JsonValue] = {"comment": {"body": text[:_LONGEST_REPLY], "public": public}}
-                changes |= {"status": "solved"} if public else {}
-                _try(made, Call("desk.tickets.update", {"ticket_id": ticket, "ticket": changes}))
+def _tell_everywhere(made: Attempt, text: str, reviewed: Reviewed) -> None:
+    for calls in _sample_calls(made):
+        calls.write_everywhere(made.episode.brief, text, reviewed, partial(_try, made))
+    if any(catalog.product(product).judging.conversation is not None for product in made.family.products):
         _try(made, _WAIT)
 
 
-def _issues(made: Attempt) -> Iterator[tuple[str, int]]:
-    """Numbers that the brief names, in the repository that it names."""
-    listed = _try(made, Call("ide.repos.list", {})) or []
-    named = [one["name"] for one in listed if re.search(rf"\b{re.escape(one['name'])}\b", made.episode.brief)]
-    numbers = [int(number) for number in _NUMBER.findall(made.episode.brief)]
-    yield from ((repository, number) for repository in named[:1] for number in numbers[:1])
-
-
-def _tickets(made: Attempt) -> list[int]:
-    return [int(number) for number in _BRIEF_NUMBERS.findall(made.episode.brief)][:8]
-
-
 def _read_code(made: Attempt) -> str:
-    """The docs, tests and changed lines of the repository that the brief names."""
-    if "ide" not in made.family.products:
-        return ""
-    parts = []
-    for repository, number in _issues(made):
-        files = _try(made, Call("ide.pulls.files", {"owner": _OWNER, "repo": repository, "number": number})) or []
-        parts += [one.get("patch") or "" for one in files]
-        command = f"cd ~/{repository} && cat docs/*.md tests/*.py && python -m pytest -q 2>&1 | tail -n 80"
-        output = _try(made, Call("ide.runtime.execute", {"command": command, "shell": True}))
-        parts.append((output or {}).get("stdout", ""))
-    return "\n".join(parts)
+    return "".join(calls.read_code(made.episode.brief, partial(_try, made)) for calls in _sample_calls(made))
 
 
 def _read_threads(made: Attempt) -> str:
-    """Everything that was written on the tickets that the brief names."""
-    if "desk" not in made.family.products:
-        return ""
-    answers = [_try(made, Call("desk.comments.list", {"ticket_id": ticket})) for ticket in _tickets(made)]
-    comments = [one for answer in answers if answer for one in answer["comments"]]
-    return "\n".join(one["plain_body"] for one in comments)
+    return "".join(calls.read_threads(made.episode.brief, partial(_try, made)) for calls in _sample_calls(made))
+
+
+def _sample_calls(made: Attempt) -> list[SampleCalls]:
+    return [sample_calls_of(product) for product in made.family.products]

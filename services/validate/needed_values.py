@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fixtures.tasks.family import AnswerEquals, CheckQuestion, Instance
+from services.validate.sample_calls import sample_calls_of
 
 OPAQUE_ID = re.compile(r"[a-z]{2,8}_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6,}\Z")
 # Arguments of checks that hold alternatives, any of which will do.
@@ -21,8 +22,6 @@ _PATTERNS = {"ReportSays": frozenset({"any_of"}), "ReviewGiven": frozenset({"nam
 # Hidden cases judge behaviour, which is in the code and its docs; a review's state follows from what the agent sends.
 _OF_PRODUCT = {"ReviewGiven": frozenset({"state"})}
 _BEHAVIOUR = frozenset({"HiddenCasesPass", "ReleaseTestsPass"})
-# Where ids of rows are the product's own business: agents go by the numbers that the brief names.
-_HIDDEN_IDS = {"ide": frozenset({"issue", "pull_id", "repository_id"})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,8 @@ def _of_goals(instance: Instance) -> Iterator[NeededValue]:
 def _of_question(question: CheckQuestion) -> Iterator[NeededValue]:
     if question.check in _BEHAVIOUR:
         return
-    hidden = _NOT_NEEDED.union(
-        _HIDDEN_IDS.get(question.product, frozenset()), _OF_PRODUCT.get(question.check, frozenset())
-    )
+    ids = sample_calls_of(question.product).hidden_ids
+    hidden = _NOT_NEEDED | ids | _OF_PRODUCT.get(question.check, frozenset())
     patterns = _PATTERNS.get(question.check, frozenset())
     for name, value in question.arguments.items():
         if name in patterns:

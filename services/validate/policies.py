@@ -130,7 +130,7 @@ def _ids_in(text: str) -> list[str]:
 def _with_ids(value: Any, met: list[str], drawn: np.random.Generator) -> Any:
     """Numbers drawn blindly name nothing: where a text of digits stands, a known id may stand."""
     if isinstance(value, dict):
-        return {name: _named_id(name, inner, met, drawn) for name, inner in value.items()}
+        return {name: _fill_id(name, inner, met, drawn) for name, inner in value.items()}
     if isinstance(value, list):
         return [_with_ids(inner, met, drawn) for inner in value]
     if isinstance(value, str) and value.isdecimal() and met:
@@ -138,7 +138,7 @@ def _with_ids(value: Any, met: list[str], drawn: np.random.Generator) -> Any:
     return value
 
 
-def _named_id(name: str, value: Any, met: list[str], drawn: np.random.Generator) -> Any:
+def _fill_id(name: str, value: Any, met: list[str], drawn: np.random.Generator) -> Any:
     """Where ids are numbers, their place tells: a number drawn blindly names nothing there either."""
     if name.endswith("_id") and isinstance(value, int) and not isinstance(value, bool) and met:
         return int(met[int(drawn.integers(len(met)))])

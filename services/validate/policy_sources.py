@@ -1,14 +1,14 @@
 """Where the rules that decide a task can be read: in the brief, in the help centre, in a file of a repository."""
 
-from fixtures.tasks.family import Call, Instance
+from fixtures.tasks.family import Instance
 from services.validate.attempt import Attempt, Stuck
+from services.validate.sample_calls import sample_calls_of
 
 _POLICY_TAGS = frozenset({"policy", "identity", "approval"})
 # What nobody has to be told: other people's money stays where it is, tests and callers of a library are not betrayed.
 _SELF_EVIDENT = frozenset(
     {"NothingElseRefunded", "NotChargedAgain", "TestsNotWeakened", "ApiKept", "Untampered", "ReportHonest"}
 )
-_ARTICLES_PER_PAGE = 100
 
 
 def has_policy(instance: Instance) -> bool:
@@ -27,22 +27,12 @@ def is_readable(attempt: Attempt, source: str) -> bool:
         case "brief":
             brief = attempt.episode.brief.casefold()
             return any(words.strip().casefold() in brief for words in name.split("|"))
-        case "article":
-            return any(title == name and body for title, body in _read_articles(attempt))
-        case "file":
-            return bool(attempt.do(Call("ide.runtime.execute", {"command": f"cat ~/{name}", "shell": True}))["stdout"])
         case _:
-            raise Stuck(f"a policy source is an article, a file or words of the brief, not {source!r}")
+            return _is_in_a_product(attempt, kind, name)
 
 
-def _read_articles(attempt: Attempt) -> list[tuple[str, str]]:
-    if "desk" not in attempt.family.products:
-        raise Stuck("articles are read at the desk, which this family does not have")
-    articles: list[tuple[str, str]] = []
-    page = 1
-    while True:
-        answer = attempt.do(Call("desk.articles.list", {"per_page": _ARTICLES_PER_PAGE, "page": page}))
-        articles += [(article["title"], article["body"]) for article in answer["articles"]]
-        if not answer.get("next_page"):
-            return articles
-        page += 1
+def _is_in_a_product(attempt: Attempt, kind: str, name: str) -> bool:
+    answers = [sample_calls_of(product).has_source(kind, name, attempt.do) for product in attempt.family.products]
+    if all(answer is None for answer in answers):
+        raise Stuck(f"no product of this family has a source of the kind {kind!r}, and it is no word of the brief")
+    return any(answers)

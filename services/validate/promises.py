@@ -270,5 +270,5 @@ def _steps(made: Attempt) -> list[EpisodeStep]:
 
 def _history(made: Attempt) -> Mapping[str, Sequence[RecordedChange]]:
     """The writes as the ledger keeps them: they are counted, and no image is parsed."""
-    kept = made.context.stack.kept_diff(made.episode.id)
+    kept = made.context.stack.read_diff(made.episode.id)
     return {product: [RecordedChange(record) for record in records] for product, records in kept.items()}

@@ -23,11 +23,11 @@ class ReadTexts:
     def contain(self, text: str) -> bool:
         """Says whether the words stand somewhere as they are, in any case and with any spaces between them."""
         words = fold(text)
-        if words not in self._found and self._stand_in(words, self._unsearched(words)):
+        if words not in self._found and self._stand_in(words, self._take_unsearched(words)):
             self._found.add(words)
         return words in self._found
 
-    def _unsearched(self, words: str) -> list[str]:
+    def _take_unsearched(self, words: str) -> list[str]:
         if self._new:
             self._chunks.append("\n".join(self._new))
             self._new.clear()

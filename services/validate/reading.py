@@ -122,14 +122,14 @@ class Reader:
             if customer.thread and customer.facts:
                 self._read(calls.ask_customer(customer.thread, question))
         for colleague in self.attempt.instance.colleagues:
-            told = [self._known_spelling(saying.any_of) for saying in colleague.needs]
+            told = [self._find_known_spelling(saying.any_of) for saying in colleague.needs]
             if all(told):
                 text = f"Could you decide on this, please? It is about: {', '.join([*colleague.called_by, *told])}."
                 self._read(calls.ask_colleague(colleague.thread, text))
         self._read(Call("wait", {"hours": min(_HOURS_TO_ANSWER, self.attempt.instance.budget.hours)}))
         self._made.clear()
 
-    def _known_spelling(self, spellings: Sequence[str]) -> str:
+    def _find_known_spelling(self, spellings: Sequence[str]) -> str:
         return next((spelling for spelling in spellings if self.known.knows(spelling, "amount")), "")
 
     def _read_choices(self, schema: Any, name: str) -> None:

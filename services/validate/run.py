@@ -94,7 +94,7 @@ class Plan:
 def validate(plan: Plan, console: Console) -> int:
     key = _key(plan)
     plan.reports.mkdir(parents=True, exist_ok=True)
-    done = {result.job: result for result in _recorded(plan, key)} if plan.resume else {}
+    done = {result.job: result for result in _read_recorded(plan, key)} if plan.resume else {}
     wanted = plan.jobs()
     results = [done[job] for job in wanted if job in done]
     left = [job for job in wanted if job not in done]
@@ -159,7 +159,7 @@ def _run_jobs(plan: Plan, jobs: list[Job]) -> Iterator[Result]:
             yield done.result()
 
 
-def _recorded(plan: Plan, key: str) -> Iterator[Result]:
+def _read_recorded(plan: Plan, key: str) -> Iterator[Result]:
     """Results that were good and still count; what failed is tried again."""
     if not plan.record.exists():
         return

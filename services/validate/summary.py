@@ -66,10 +66,10 @@ class Summary:
 def show(console: Console, summaries: Sequence[Summary]) -> None:
     table = Table("family", "seeds", "promises kept", "chance earns", "")
     for summary in summaries:
-        kept = f"{sum(tally.passed for tally in summary.tallies)} of {len(summary.tallies)}"
+        shown = f"{sum(tally.passed for tally in summary.tallies)} of {len(summary.tallies)}"
         chance = "–" if summary.chance is None else f"{summary.chance:+.3f}"
         verdict = "[green]passed[/green]" if summary.passed else "[red]failed[/red]"
-        table.add_row(summary.family, str(summary.seeds), kept, chance, verdict)
+        table.add_row(summary.family, str(summary.seeds), shown, chance, verdict)
     console.print(table)
     for summary in summaries:
         for tally in summary.tallies:

@@ -9,7 +9,7 @@ from services.billing.operations.rendering import Body
 from services.billing.product import product
 from services.billing.tables import payment_methods as method_rows
 from services.kernel.forks import Forks
-from services.kernel.statements import Statement, stored_columns
+from services.kernel.statements import Statement, list_stored_columns
 from services.kernel.template import Template, WorldMeta, build
 from services.kernel.world import World
 
@@ -27,7 +27,7 @@ def build_company(folder: Path, name: str = "standard") -> Path:
     forks = Forks(template)
     world = World(forks.take(), seed=1)
     fill(world)
-    rows = [(table, _rows(world, table)) for table in product.schema.recorded_tables()]
+    rows = [(table, _rows(world, table)) for table in product.schema.list_recorded_tables()]
     path = folder / f"billing-{name}.sqlite"
     build(path, product.schema, WorldMeta("billing", name, 1, world.clock.now_ms(), world.ids.snapshot()), rows)
     forks.close()
@@ -36,7 +36,7 @@ def build_company(folder: Path, name: str = "standard") -> Path:
 
 
 def _rows(world: World, table: sa.Table) -> list[Body]:
-    return world.find(Statement(sa.select(*stored_columns(table))))
+    return world.find(Statement(sa.select(*list_stored_columns(table))))
 
 
 def fill(world: World) -> None:

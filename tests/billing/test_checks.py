@@ -170,12 +170,12 @@ def test_time_touches_nobody_in_the_agents_name(scene: Scene) -> None:
 def test_a_subscription_is_asked_for_state_items_and_coupons(scene: Scene) -> None:
     mine = scene.latest(subscription_rows)
     wanted = {"subscription": mine["id"], "customer": scene.casa["id"]}
-    leaving = SubscriptionIs(**wanted, status="active", cancel_at_period_end=True)
+    cancelled = SubscriptionIs(**wanted, status="active", cancel_at_period_end=True)
     plan = SubscriptionIs(**wanted, items={scene.price("team_month"): 2}, coupons=[])
 
-    assert not leaving.run(scene.world).held
+    assert not cancelled.run(scene.world).held
     subscriptions.update(scene.world, mine["id"], {"cancel_at_period_end": True, "metadata": {"plan": "team"}})
-    assert leaving.run(scene.world).held
+    assert cancelled.run(scene.world).held
     assert not plan.run(scene.world).held
     # Without the item's id the new price comes on top of the old one.
     subscriptions.update(scene.world, mine["id"], {"items": [{"price": scene.price("team_month"), "quantity": 2}]})

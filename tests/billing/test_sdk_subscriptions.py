@@ -168,7 +168,7 @@ def test_items_are_added_without_an_id_and_dropped_with_one(v1) -> None:
 def test_it_can_end_with_its_period_and_change_its_mind(v1, account) -> None:
     mine = subscription_of(v1, "Corvane GmbH")
 
-    leaving = v1.subscriptions.update(
+    cancelled = v1.subscriptions.update(
         mine.id,
         {"cancel_at_period_end": True, "cancellation_details": {"comment": "by mail", "feedback": "too_expensive"}},
     )
@@ -177,10 +177,10 @@ def test_it_can_end_with_its_period_and_change_its_mind(v1, account) -> None:
     account.wait(40)
     ended = v1.subscriptions.retrieve(mine.id)
 
-    assert (leaving.status, leaving.cancel_at) == ("active", mine["items"].data[0].current_period_end)
-    assert (leaving.cancellation_details.reason, leaving.canceled_at is None) == ("cancellation_requested", False)
+    assert (cancelled.status, cancelled.cancel_at) == ("active", mine["items"].data[0].current_period_end)
+    assert (cancelled.cancellation_details.reason, cancelled.canceled_at is None) == ("cancellation_requested", False)
     assert (staying.cancel_at, staying.canceled_at) == (None, None)
-    assert (ended.status, ended.ended_at) == ("canceled", leaving.cancel_at)
+    assert (ended.status, ended.ended_at) == ("canceled", cancelled.cancel_at)
     assert [one.data.object.id for one in v1.events.list({"type": "customer.subscription.deleted"}).data] == [mine.id]
 
 

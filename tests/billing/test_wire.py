@@ -8,7 +8,7 @@ import pytest
 import stripe
 
 from tests.billing.test_sdk_payments import charge_of
-from tests.contract.forms import unreadable_forms
+from tests.contract.unreadable_forms import send_unreadable_forms
 
 
 def test_the_key_is_taken_as_bearer_or_as_user_name(account) -> None:
@@ -241,4 +241,4 @@ def test_the_same_calls_get_the_same_bytes_in_every_episode_of_a_seed(running) -
 
 
 def test_a_form_that_cannot_be_read_is_the_senders_mistake_and_spoils_nothing(account) -> None:
-    assert unreadable_forms(account.http, "/v1/files") == {400}
+    assert send_unreadable_forms(account.http, "/v1/files") == {400}

@@ -79,7 +79,7 @@ def test_importing_it_takes_less_than_four_tenths_of_a_second() -> None:
 def test_gymnasium_knows_the_environments_in_either_order(order: str) -> None:
     ids = _python(f"{order}; print(*[i for i in gymnasium.registry if i.startswith('dayshift/')])").split()
 
-    names = [product.capitalize() for product in catalog.declared()]
+    names = [product.capitalize() for product in catalog.all_names()]
     assert sorted(ids) == sorted(
         f"dayshift/{name}-v0" for name in (*names, "Menu", "Office", "Orchestrator", "Specialist")
     )
@@ -87,7 +87,7 @@ def test_gymnasium_knows_the_environments_in_either_order(order: str) -> None:
 
 def test_the_client_registers_every_product_of_the_catalogue() -> None:
     """A new product adds its name to `PRODUCTS`."""
-    assert sorted(PRODUCTS) == sorted(catalog.declared())
+    assert sorted(PRODUCTS) == sorted(catalog.all_names())
 
 
 def test_every_product_without_a_task_samples_all_its_own_families() -> None:

@@ -25,7 +25,7 @@ from services.kernel.app import create_api
 from tests.client.policies import diligent
 from tests.control.stack import TASK
 
-PRODUCTS = catalog.declared()
+PRODUCTS = catalog.all_names()
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # OpenAI accepts no more.

@@ -10,7 +10,7 @@ import pytest
 from dayshift.connection import Address, Connection
 from dayshift.episode import Episode
 
-from tests import parts
+from tests import live_servers
 from tests.company import WORLD, small_company
 from tests.control.stack import TOKEN, Stack, eventually
 
@@ -72,7 +72,7 @@ class Console:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     var = tmp_path_factory.mktemp("console")
     (var / "worlds").symlink_to(small_company(tmp_path_factory) / "worlds", target_is_directory=True)
-    with parts.postgres() as ledger:
+    with live_servers.postgres() as ledger:
         running = Stack(
             var,
             {

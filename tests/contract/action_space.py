@@ -85,7 +85,7 @@ def raise_version(product: str, path: Path | None = None) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["raise"])
-    parser.add_argument("product", choices=catalog.declared())
+    parser.add_argument("product", choices=catalog.all_names())
     arguments = parser.parse_args()
     try:
         print(f"{arguments.product}: version {raise_version(arguments.product)}")

@@ -9,7 +9,7 @@ from services.kernel import catalog
 from tests.contract import action_space
 
 
-@pytest.mark.parametrize("product", catalog.declared())
+@pytest.mark.parametrize("product", catalog.all_names())
 def test_the_action_space_of_every_product_is_locked(product: str) -> None:
     lock = action_space.read_lock(product)
 

@@ -17,7 +17,7 @@ from services.kernel.config import Settings
 from services.kernel.episodes import Episode, Opening
 from services.kernel.product import Product
 from services.kernel.serve import Service
-from services.kernel.statements import RowTable, stored_columns
+from services.kernel.statements import RowTable, list_stored_columns
 from tests.company import WORLD, small_company
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ _FORM = (
 )
 
 
-@pytest.fixture(scope="module", params=catalog.declared())
+@pytest.fixture(scope="module", params=catalog.all_names())
 def product(request: pytest.FixtureRequest) -> Product:
     declared: Product = catalog.product(request.param)
     return declared
@@ -246,11 +246,11 @@ def test_the_document_says_nothing_of_a_test(document: dict[str, Any]) -> None:
 
 
 def test_every_table_has_a_row_type_with_its_columns(product: Product) -> None:
-    for table in product.schema.recorded_tables():
+    for table in product.schema.list_recorded_tables():
         assert isinstance(table, RowTable)
         declared = get_type_hints(get_origin(table.row) or table.row)
 
-        assert set(declared) == {str(column.name) for column in stored_columns(table)}
+        assert set(declared) == {str(column.name) for column in list_stored_columns(table)}
 
 
 def test_every_check_is_named_after_its_class_and_documented(product: Product) -> None:

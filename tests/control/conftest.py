@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import parts
+from tests import live_servers
 from tests.control.stack import Stack
 
 EMBEDDED, SHARED = "embedded", "postgres and redis"
@@ -14,13 +14,13 @@ EMBEDDED, SHARED = "embedded", "postgres and redis"
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    with parts.postgres() as url:
+    with live_servers.postgres() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with parts.redis() as url:
+    with live_servers.redis() as url:
         yield url
 
 

@@ -137,7 +137,7 @@ def test_it_runs_as_processes_of_its_own_when_the_environment_names_it(
 
     build_world(tmp_path / "worlds")
 
-    stack = start(DAYSHIFT_PRODUCTS=MODULE, DAYSHIFT_WITHOUT=",".join((*catalog.declared(), "mcp", "console")))
+    stack = start(DAYSHIFT_PRODUCTS=MODULE, DAYSHIFT_WITHOUT=",".join((*catalog.all_names(), "mcp", "console")))
 
     assert set(stack.children()) == {"library", "control"}
     opened = stack.control.post("/v1/episodes", json={"task": TASK, "seed": 7}).json()

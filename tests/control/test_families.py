@@ -90,9 +90,9 @@ def _entities(forked: ForkedWorlds) -> Iterator[str]:
             made = None if change.after is None else orjson.dumps(change.after["properties"]).decode()
             yield str(change.row_id) if change.before is not None else str(made)
         elif change.table == "tickets" and change.after is not None:
-            asking = forked["desk"].get(catalog.product("desk").table("users"), change.after["body"]["requester_id"])
-            if asking is not None and asking["body"]["role"] == "end-user":
-                yield str(asking["body"]["email"])
+            requester = forked["desk"].get(catalog.product("desk").table("users"), change.after["body"]["requester_id"])
+            if requester is not None and requester["body"]["role"] == "end-user":
+                yield str(requester["body"]["email"])
 
 
 def test_no_words_of_one_family_are_used_by_another() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from fixtures.customers.customer import Colleague, Customer
 from fixtures.tasks.allowed import Allowed, AllowedGone, AllowedNew, Permission
 from fixtures.tasks.family import AnswerEquals, BadFamily, Budget, CheckQuestion, Constraint, Goal, Instance
-from services.control.collateral import changed_fields, collect_collateral
+from services.control.collateral import collect_collateral, list_changed_fields
 from services.control.customers.actors import Decision, Outcome
 from services.control.effort import EpisodeStep, count_work
 from services.control.recorded_change import RecordedChange
@@ -385,10 +385,10 @@ def test_fields_are_named_by_their_path() -> None:
     before = {"id": 1, "properties": {"a": 1, "b": {"c": 1, "d": 2}}, "gone": None}
     after = {"id": 1, "properties": {"a": 1, "b": {"c": 2, "d": 2}, "e": None}}
 
-    assert list(changed_fields(before, after)) == ["gone", "properties.b.c", "properties.e"]
+    assert list(list_changed_fields(before, after)) == ["gone", "properties.b.c", "properties.e"]
 
 
-def asking(expected: Any, *, unordered: bool = False) -> Instance:
+def question_for(expected: Any, *, unordered: bool = False) -> Instance:
     goal = Goal(AnswerEquals(expected, {"type": "object"}, unordered), Fraction(1))
     return Instance("crm/some", "", Budget(5), (goal,), par=5)
 
@@ -398,19 +398,19 @@ def asking(expected: Any, *, unordered: bool = False) -> Instance:
     [({"n": 1}, True), ({"n": 1.0}, True), ({"n": True}, False), ({"n": "1"}, False), ({}, False), (None, False)],
 )
 def test_a_typed_answer_is_compared_by_kind_and_value(answer: Any, is_right: bool) -> None:
-    assert score(asking({"n": 1}), evidence(trajectory=(step(),)), answer).exact == int(is_right)
+    assert score(question_for({"n": 1}), evidence(trajectory=(step(),)), answer).exact == int(is_right)
 
 
 def test_lists_are_compared_in_any_order_only_where_order_says_nothing() -> None:
     read = evidence(trajectory=(step(),))
 
-    assert score(asking(["a", "b"], unordered=True), read, ["b", "a"]).exact == 1
-    assert score(asking(["a", "b"], unordered=True), read, ["b", "b"]).exact == 0
-    assert score(asking(["a", "b"]), read, ["b", "a"]).exact == 0
+    assert score(question_for(["a", "b"], unordered=True), read, ["b", "a"]).exact == 1
+    assert score(question_for(["a", "b"], unordered=True), read, ["b", "b"]).exact == 0
+    assert score(question_for(["a", "b"]), read, ["b", "a"]).exact == 0
 
 
 def test_a_right_answer_without_having_read_anything_is_a_guess() -> None:
-    scored = score(asking({"n": 1}), evidence(), {"n": 1})
+    scored = score(question_for({"n": 1}), evidence(), {"n": 1})
 
     assert scored.exact == 0
     assert tags(scored) == ["answer_without_evidence"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from zenpy import Zenpy
 from zenpy.lib.api_objects import Comment
 
-from tests.contract.forms import unreadable_forms
+from tests.contract.unreadable_forms import send_unreadable_forms
 from tests.desk.conftest import Account
 from tests.desk.office import CUSTOMERS, NEW, NOW, OPEN, PENDING, STAFF, TICKETS
 
@@ -113,4 +113,4 @@ def test_an_upload_takes_more_files_and_can_be_discarded(account: Account) -> No
 
 
 def test_a_form_that_cannot_be_read_is_the_senders_mistake_and_spoils_nothing(account: Account) -> None:
-    assert unreadable_forms(account.http, "/api/v2/uploads?filename=log.txt") == {400}
+    assert send_unreadable_forms(account.http, "/api/v2/uploads?filename=log.txt") == {400}

@@ -46,7 +46,7 @@ class TicketLifecycle(RuleBasedStateMachine):
     def attempt(self, act: Any) -> bool:
         self.world.clock.tick()
         try:
-            with self.world.attempted():
+            with self.world.attempt():
                 act()
         except Refusal:
             return False

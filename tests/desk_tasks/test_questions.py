@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 def names(text: str, facts: tuple[Fact, ...] = ALL) -> set[str]:
-    return {fact.name for fact in read_request([text], facts).wanted(facts)}
+    return {fact.name for fact in read_request([text], facts).select_wanted(facts)}
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_what_time_does_by_rote_is_what_it_does_in_earnest_also_where_an_episode
     changed = next(key for _, _, where, key, before, _ in first if where == table and before is not None)
     episodes = [(taken, touched) for taken in (0, 1, 3) for touched in (None, changed)]
     by_rote = [days(*one) for one in episodes]
-    monkeypatch.setattr(ReplayCache, "do", lambda _rote, _world, _about, work: work())
+    monkeypatch.setattr(ReplayCache, "do", lambda _cache, _world, _about, work: work())
 
     assert by_rote == [days(*one) for one in episodes]
     assert by_rote[0] == first

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.codebase.bugs import bugs, missed_by_tests, shown_by_tests
+from fixtures.codebase.bugs import bugs, list_missed_by_tests, list_seen_by_tests
 from fixtures.codebase.contradictions import contradictions
 from fixtures.codebase.examples import fields_of
 from fixtures.codebase.gitpack import Repository
@@ -92,12 +92,12 @@ def test_a_world_is_the_same_twice(tmp_path: Path) -> None:
 
 def test_there_are_more_than_three_hundred_bugs_of_eight_kinds_and_no_two_alike() -> None:
     found = bugs()
-    kinds = Counter(bug.kind for bug in found if bug in missed_by_tests(bug.kind))
+    kinds = Counter(bug.kind for bug in found if bug in list_missed_by_tests(bug.kind))
 
     assert len({(bug.path, bug.wrong) for bug in found}) == len(found)
     assert len(kinds) == 8
     assert all(count >= 10 for count in kinds.values()), kinds
-    planted = [bug for kind in kinds for bug in missed_by_tests(kind)] + shown_by_tests()
+    planted = [bug for kind in kinds for bug in list_missed_by_tests(kind)] + list_seen_by_tests()
     assert len(planted) == len(set(map(id, planted)))
     assert len(planted) + len(contradictions()) >= 300
 

@@ -8,7 +8,7 @@ from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, Fil
 from daytona.common.errors import DaytonaError, DaytonaNotFoundError
 from daytona.common.lsp_server import LspCompletionPosition
 
-from tests.contract.forms import unreadable_forms
+from tests.contract.unreadable_forms import send_unreadable_forms
 from tests.ide.sample import NOW_MS
 from tests.ide.service import Episode
 
@@ -227,7 +227,7 @@ def test_a_form_that_cannot_be_read_is_the_senders_mistake_and_spoils_nothing(
 ) -> None:
     files = f"/toolbox/{sandbox.id}/files"
     with episode.client() as http:
-        answered = [unreadable_forms(http, path) for path in ("/upload", f"{files}/bulk-upload")]
+        answered = [send_unreadable_forms(http, path) for path in ("/upload", f"{files}/bulk-upload")]
 
     assert answered == [{400}, {400}]
     assert episode.verify() == []

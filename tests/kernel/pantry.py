@@ -124,7 +124,7 @@ async def update(shelf: int, body: ShelfIn, world: CurrentWorld) -> Response:
 
 @router.get("/search", operation_id="pantry.search")
 async def search(label: str, world: CurrentWorld) -> Response:
-    with world.searched(product.table):
+    with world.lag_search(product.table):
         return Json([row["id"] for row in world.find(BY_LABEL, label=label)])
 
 

@@ -70,7 +70,7 @@ def test_without_a_collector_opentelemetry_is_not_even_imported() -> None:
 
 def test_a_request_is_counted_by_operation_and_status() -> None:
     telemetry = Telemetry("pantry")
-    telemetry.answered("e1", "pantry.shelves.get", 200, 0.002)
+    telemetry.count_answer("e1", "pantry.shelves.get", 200, 0.002)
     telemetry.fault_injected("delay")
     exposed = telemetry.exposition().decode()
 

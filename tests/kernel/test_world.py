@@ -59,7 +59,7 @@ def test_a_refused_request_leaves_neither_rows_nor_ids_nor_revision(world: World
 
 def test_what_was_attempted_in_vain_leaves_no_trace_and_what_went_before_stays(world: World) -> None:
     world.begin()
-    with world.attempted():
+    with world.attempt():
         kept = world.ids.next("shelf")
         world.save(shelves, {"id": kept, "label": "kept", "contents": {}}, "shelf.created")
     lost = kept + 1
@@ -73,7 +73,7 @@ def test_what_was_attempted_in_vain_leaves_no_trace_and_what_went_before_stays(w
 
 
 def _shelve_in_vain(world: World, key: int) -> None:
-    with world.attempted():
+    with world.attempt():
         world.save(shelves, {"id": world.ids.next("shelf"), "label": "lost", "contents": {}}, "shelf.created")
         world.save(shelves, {"id": key + 1}, "a row without its columns")
 
@@ -99,7 +99,7 @@ def test_a_lagging_search_does_not_see_the_last_requests(world: World) -> None:
         world.save(shelves, {"id": 3, "label": label, "contents": {}}, "x")
         world.keep()
 
-    with world.searched(lambda name: schema.tables.tables[name]):
+    with world.lag_search(lambda name: schema.tables.tables[name]):
         assert [row["label"] for row in world.find(BY_LABEL, label="one")] == ["one"]
         assert world.find(BY_LABEL, label="three") == []
     assert [row["id"] for row in world.find(BY_LABEL, label="three")] == [3]

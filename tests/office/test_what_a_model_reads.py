@@ -20,7 +20,7 @@ from services.kernel.product import RequestContext
 from services.validate.attempt import TrialContext, draw_instance
 from tests.company import WORLD
 
-PRODUCTS = catalog.declared()
+PRODUCTS = catalog.all_names()
 SEEDS = (1, 57, 1_204)
 # Words that nobody at a software company would write to an employee.
 BANNED = re.compile(

@@ -10,6 +10,7 @@ import pytest
 
 from services.kernel import catalog
 from services.kernel.judging import Judging
+from services.kernel.product import Product
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "writing-a-product.md").read_text()
@@ -46,11 +47,11 @@ def tracked_texts() -> Iterator[tuple[str, str]]:
 
 
 def names_all_products(text: str) -> bool:
-    return all(re.search(rf"(?<!\w){name}(?!\w)", text) for name in catalog.declared())
+    return all(re.search(rf"(?<!\w){name}(?!\w)", text) for name in catalog.all_names())
 
 
 def test_the_page_lists_every_file_that_names_all_products() -> None:
-    own = tuple(f"{folder}/{name}/" for folder in ("services", "tests") for name in catalog.declared())
+    own = tuple(f"{folder}/{name}/" for folder in ("services", "tests") for name in catalog.all_names())
     naming = {
         name for name, text in tracked_texts() if not name.startswith((*SKIPPED, *own)) and names_all_products(text)
     }
@@ -58,7 +59,7 @@ def test_the_page_lists_every_file_that_names_all_products() -> None:
     assert naming - UNCHANGED.keys() == set(rows_of("These files name every product"))
 
 
-@pytest.mark.parametrize("product", catalog.declared())
+@pytest.mark.parametrize("product", catalog.all_names())
 def test_every_product_brings_the_files_that_the_page_names(product: str) -> None:
     patterns = rows_of("A new product brings these files")
 
@@ -66,8 +67,11 @@ def test_every_product_brings_the_files_that_the_page_names(product: str) -> Non
     assert [path for path in patterns if not (ROOT / path.replace("<product>", product)).exists()] == []
 
 
-def test_every_field_of_judging_is_explained() -> None:
-    section = PAGE.split("## Judging", 1)[1].split("\n## ", 1)[0]
-    explained = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|", section, flags=re.MULTILINE))))
+@pytest.mark.parametrize(("heading", "declaration"), [("## The declaration", Product), ("## Judging", Judging)])
+def test_the_tables_of_fields_list_exactly_the_fields_that_exist(
+    heading: str, declaration: type[Product] | type[Judging]
+) -> None:
+    section = PAGE.split(heading, 1)[1].split("\n## ", 1)[0]
+    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|", section, flags=re.MULTILINE)))
 
-    assert {field.name for field in fields(Judging)} <= explained
+    assert sorted(listed) == sorted(field.name for field in fields(declaration))

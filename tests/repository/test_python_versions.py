@@ -34,8 +34,8 @@ print(files._load_sha256()(b"").hexdigest())
 
 def interpreter(minor: str) -> str:
     """Path of an interpreter of that version, on the path or beside the one that runs this suite."""
-    beside = sorted(Path(sys.base_prefix).parent.glob(f"{minor}.*/bin/python{minor}"))
-    for candidate in (shutil.which(f"python{minor}"), *map(str, beside)):
+    siblings = sorted(Path(sys.base_prefix).parent.glob(f"{minor}.*/bin/python{minor}"))
+    for candidate in (shutil.which(f"python{minor}"), *map(str, siblings)):
         if candidate is not None and runs(candidate, minor):
             return candidate
     pytest.skip(f"this machine has no Python {minor}")

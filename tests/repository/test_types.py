@@ -1,5 +1,6 @@
 """mypy knows the columns of every table and the ids of every noun."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,47 @@ def test_a_misspelt_column_is_a_type_error(tmp_path: Path) -> None:
     assert errors.pop("right") == []
     for name, (_, _, message) in WRONG.items():
         assert any(message in line for line in errors[name]), (name, errors[name])
+
+
+# Rooms whose business is JSON that others define: bodies of requests and answers, and programs of the guest.
+WIRE = re.compile(r"/(schemas|routes|guest|programs)/|^services/(console|mcp|docs_site)/|/errors\.py$")
+# Beside them, for each reason the files that may speak of objects without a type.
+UNTYPED = {
+    "OpenAPI documents and JSON Schemas": """
+        services/kernel/app.py services/kernel/description.py services/kernel/operations.py
+        services/desk/rules/definitions.py
+    """,
+    "arguments of a route or of a statement, by name": """
+        services/kernel/binding.py services/kernel/documents.py services/kernel/statements.py
+        services/billing/operations/search.py services/ide/operations/sessions.py
+    """,
+    "messages and images of rows of any product": """
+        services/kernel/actor_requests.py services/kernel/conversation.py services/kernel/encoding.py
+        services/kernel/harness_messages.py services/kernel/harness_replies.py services/kernel/logs.py
+        services/kernel/template.py services/kernel/world.py services/control/open_episode.py
+        services/control/opening.py services/control/recorded_change.py services/control/relay.py
+        services/control/relay_process.py services/control/replicas.py services/control/task_setup.py
+        services/desk/judging.py services/desk/news.py services/validate/know_nothing.py services/validate/plays.py
+        services/validate/run.py services/validate/sample_calls/billing.py services/validate/sample_calls/crm.py
+        services/validate/sample_calls/desk.py services/validate/sample_calls/ide.py
+    """,
+    "bodies on the wire": """
+        services/billing/operations/params.py services/billing/operations/records.py
+        services/billing/operations/rendering.py services/crm/checks.py services/desk/records/payload.py
+        services/desk/operations/ticket_values.py services/desk/shapes/base.py services/ide/sandbox/sandbox.py
+        services/ide/grading/tree_process.py
+    """,
+    "metadata and fields that users define, objects that the vendor leaves open": """
+        services/billing/objects/customers.py services/billing/objects/payments.py services/crm/rows.py
+        services/crm/defaults/__init__.py services/desk/defaults/__init__.py services/desk/rows/people.py
+        services/desk/rows/tickets.py
+    """,
+    "objects of a layer above, which this one only keeps": "services/ide/workspace/workspace.py",
+}
+
+
+def test_objects_without_a_type_stay_where_there_is_a_reason_for_them() -> None:
+    paths = [path for path in (ROOT / "services").rglob("*.py") if "dict[str, Any]" in path.read_text()]
+    untyped = {str(path.relative_to(ROOT)) for path in paths}
+
+    assert {path for path in untyped if not WIRE.search(path)} == set(" ".join(UNTYPED.values()).split())

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("services", "fixtures", "env_client", "loadtests", "tests", "examples")
 # What agents work on is the imitated company's code, with names of its own.
@@ -68,8 +66,8 @@ CLASSES = frozenset(
         "CustomerReads",
     ]
 )
-# Words that are fine elsewhere are given up in one place only: a deal has a stage, a disk has damage.
-FUNCTIONS = frozenset(
+# Names of functions, variables, parameters and attributes; of modules, too, where they are given up as such.
+NAMES = frozenset(
     [
         "reckon",
         "survey",
@@ -87,9 +85,16 @@ FUNCTIONS = frozenset(
         "_let_fall_due",
         "_broke",
         "birth",
+        "lot",
+        "soil",
+        "plot",
+        "rote",
+        "tape",
+        "deed",
+        "patron",
+        "reckoned",
     ]
 )
-VARIABLES = frozenset(["lot", "soil", "plot", "rote", "tape", "deed", "patron", "reckoned"])
 MODULES = frozenset(
     [
         "agent_door",
@@ -124,8 +129,30 @@ MODULES = frozenset(
         "dialogue",
         "exchange",
         "lots",
+        "life",
+        "beside",
+        "parts",
+        "forms",
     ]
 )
+# Given up as the name of a module or of one thing, and an everyday word for another.
+EVERYDAY = {
+    "live": "a stack, a record or an episode that is not over is live",
+    "damage": "what the corruptors of fixtures/mess do to a file",
+    "written": "values of the row that was written, where there is one",
+    "entries": "entries of a directory, of an archive or of a timeline",
+    "together": "a batch asks for records together",
+    "exchange": "OAuth exchanges a code for a token",
+    "endings": "episodes have three endings, as the wire's `ending` says; a report counts them",
+    "ruling": "a `Ruling` is what a supervisor decides about a proposed call",
+    "forms": "bodies and credentials have forms",
+    "parts": "a multipart body and a split text have parts",
+    "lots": "an instance is drawn by lot",
+    "keeping": "a program that is kept running is in keeping",
+    "colleagues": "colleagues are people of the company",
+    "beginning": "a `Beginning` is what the ledger writes of an episode when it begins",
+    "plot": "the examples draw a plot of a training run",
+}
 # The company has house rules of its own, which agents read.
 PROSE = re.compile(r"\b(the house(?! rules)|agent's door|harness's door|HouseBroke)\b", re.IGNORECASE)
 
@@ -147,32 +174,160 @@ def trees() -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text())) for path in tracked(".py") if path != Path(__file__)]
 
 
-def definitions(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The kind and name of everything that a module defines."""
+def classes(tree: ast.Module) -> Iterator[str]:
+    return (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def names(tree: ast.Module) -> Iterator[str]:
+    """The name of every function, variable, parameter and attribute that a module defines."""
     for node in ast.walk(tree):
         match node:
-            case ast.ClassDef(name=name):
-                yield "class", name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield "function", name
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield "variable", name
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+            ):
+                yield name
 
 
-@pytest.mark.parametrize(
-    ("kind", "refused"),
-    [("class", CLASSES), ("function", FUNCTIONS), ("variable", VARIABLES)],
-    ids=lambda value: str(value)[:8],
-)
-def test_no_name_that_was_given_up_is_defined(kind: str, refused: frozenset[str]) -> None:
+def test_no_class_has_a_name_that_was_given_up() -> None:
+    hits = {f"{path.relative_to(ROOT)}: {name}" for path, tree in trees() for name in classes(tree) if name in CLASSES}
+
+    assert hits == set()
+
+
+def test_no_function_variable_or_attribute_has_a_name_that_was_given_up() -> None:
+    refused = (NAMES | MODULES) - EVERYDAY.keys()
     hits = {
         f"{path.relative_to(ROOT)}: {name}"
         for path, tree in trees()
-        for defined, name in definitions(tree)
-        if defined == kind and name in refused
+        for name in names(tree)
+        if name in refused or name.lstrip("_") in refused
     }
 
     assert hits == set()
+
+
+def test_every_everyday_word_is_still_in_use() -> None:
+    used = {name.lstrip("_") for _, tree in trees() for name in names(tree)}
+
+    assert EVERYDAY.keys() - used == set()
+    assert EVERYDAY.keys() <= MODULES | NAMES
+
+
+# Participles that are not regular; the regular ones end in -ed.
+PARTICIPLES = frozenset(
+    [
+        "bound",
+        "bought",
+        "broken",
+        "brought",
+        "built",
+        "caught",
+        "chosen",
+        "done",
+        "drawn",
+        "driven",
+        "fallen",
+        "forgotten",
+        "found",
+        "gone",
+        "grown",
+        "held",
+        "hidden",
+        "kept",
+        "known",
+        "laid",
+        "left",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "paid",
+        "put",
+        "sent",
+        "shown",
+        "sold",
+        "sought",
+        "spent",
+        "stood",
+        "taken",
+        "taught",
+        "thought",
+        "thrown",
+        "told",
+        "torn",
+        "understood",
+        "withheld",
+        "written",
+    ]
+)
+VERBS = frozenset(["bleed", "embed", "feed", "need", "proceed", "put", "seed", "shed", "speed"])
+# Values that are read like attributes.
+VALUES = frozenset(["property", "cached_property", "singledispatchmethod"])
+# What may have a participle for its first word; paths are those of a file.
+PARTICIPLE_FUNCTIONS = {
+    "allowed": "families declare what may change; `allow_…` functions make the permissions",
+    "shuffled": "returns another list, as Python's `sorted` does",
+    "derived_column": "declares a column, as SQLAlchemy's `mapped_column` does",
+    "folded_column": "declares a column, as SQLAlchemy's `mapped_column` does",
+}
+
+# Functions that still are named by a participle: none may be added, and whoever renames one takes it out.
+STILL_PARTICIPLES = frozenset(
+    [
+        "_cached_runs",
+        "_compiled",
+        "_imported",
+        "_replaced_names",
+        "_searched_text",
+        "associated_ids",
+        "blamed_on_harness",
+        "earned_of",
+        "executed_programs",
+        "guarded",
+        "hidden_cases",
+        "hidden_test_arguments",
+        "hidden_tests",
+        "imported_names",
+        "judged_tree",
+        "known_accounts",
+        "known_solutions",
+        "named_functions",
+        "regrouped",
+        "unchanged_interface",
+        "untouched_companies",
+    ]
+)
+
+
+def is_value(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(decorator).rpartition(".")[2] in VALUES for decorator in function.decorator_list)
+
+
+def starts_with_a_participle(name: str) -> bool:
+    first = name.lstrip("_").partition("_")[0]
+    return first in PARTICIPLES - VERBS or (first.endswith("ed") and first not in VERBS)
+
+
+def participle_functions() -> set[str]:
+    return {
+        node.name
+        for path, tree in trees()
+        if path.relative_to(ROOT).parts[0] not in {"tests", "examples"}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and starts_with_a_participle(node.name)
+        and not is_value(node)
+    }
+
+
+def test_functions_are_named_by_verbs_and_not_by_participles() -> None:
+    found = participle_functions()
+
+    assert found - STILL_PARTICIPLES == PARTICIPLE_FUNCTIONS.keys()
 
 
 def test_no_module_has_a_name_that_was_given_up() -> None:
@@ -192,9 +347,53 @@ def test_prose_uses_plain_words() -> None:
     assert hits == set()
 
 
-def test_the_glossary_defines_each_word_once() -> None:
+# Words of our own that readers meet at once, in the README, in settings and in options of the client.
+OWN_WORDS = frozenset(
+    [
+        "Brief",
+        "Check",
+        "Collateral",
+        "Constraint",
+        "Control",
+        "Curriculum",
+        "Disguise",
+        "Episode",
+        "Family",
+        "Fault",
+        "Finding",
+        "Fork",
+        "Goal",
+        "Ledger",
+        "Oracle",
+        "Outcome",
+        "Par",
+        "Plant",
+        "Playground",
+        "Product",
+        "Profile",
+        "Refusal",
+        "Salt",
+        "Split",
+        "Step",
+        "Surface",
+        "Template",
+        "Verdict",
+        "World",
+    ]
+)
+
+
+def glossary_words() -> list[str]:
     words = re.findall(r"^\| \**([A-Za-z' -]+?)\** \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
-    words = [word for word in words if word != "word"]
+    return [word for word in words if word != "word"]
+
+
+def test_the_glossary_has_the_words_that_readers_meet_at_once() -> None:
+    assert OWN_WORDS - set(glossary_words()) == set()
+
+
+def test_the_glossary_defines_each_word_once() -> None:
+    words = glossary_words()
 
     assert len(set(words)) == len(words) > 20
     assert words == sorted(words, key=str.casefold)

@@ -12,7 +12,7 @@ from fixtures.upstream.catalogue import Fix
 from fixtures.upstream.inputs import inputs_of
 from fixtures.upstream.kits import grading_kit, requirements_kit
 from fixtures.upstream.selection import usable_fixes
-from fixtures.upstream.trees import changed_files, is_source, reference_sources, start_tree
+from fixtures.upstream.trees import is_source, list_changed_files, reference_sources, start_tree
 from services.ide.grading import grader
 from services.ide.grading.release_checks import ReleaseTestsPass
 from services.ide.grading.test_runs import Canary
@@ -62,7 +62,7 @@ def found_sources(fix: Fix) -> dict[str, bytes]:
 
 
 def in_another_layout(fix: Fix) -> dict[str, bytes]:
-    changed = {path: ast.unparse(ast.parse(text)).encode() + b"\n" for path, text in changed_files(fix).items()}
+    changed = {path: ast.unparse(ast.parse(text)).encode() + b"\n" for path, text in list_changed_files(fix).items()}
     return {**reference_sources(fix), **changed}
 
 

@@ -18,7 +18,7 @@ from fixtures.upstream.inputs import inputs_of
 from fixtures.upstream.kits import grading_kit, requirements_kit
 from fixtures.upstream.reports import user_report
 from fixtures.upstream.selection import split_of, usable_fixes
-from fixtures.upstream.trees import fixed_tree, is_source, reference_sources
+from fixtures.upstream.trees import is_source, read_fixed_tree, reference_sources
 from services.ide.grading.release_checks import ReleaseTestsPass
 from services.ide.grading.test_runs import Canary, SuiteResults, run_tests
 from services.ide.sandbox.pool import close_pool, open_pool
@@ -122,7 +122,7 @@ def test_code_that_never_ends_is_judged_and_named(loop_check: ReleaseTestsPass) 
 
 def test_the_agent_never_finds_the_newer_release(stack: InProcessStack) -> None:
     found, fix = family(_BUG), load_catalogue().fixes[_SCHEDULE]
-    right = next(text for path, text in fixed_tree(fix).items() if is_source(fix, path))
+    right = next(text for path, text in read_fixed_tree(fix).items() if is_source(fix, path))
     words = "cd schedule && git log --oneline | cat && git grep -c . $(git rev-list --all) -- schedule/__init__.py"
     with attempt(TrialContext(stack, "small", "train"), found, 22) as made:
         assert made.trouble.fix.package == "schedule"

@@ -48,7 +48,7 @@ _POLICIES = (
 
 
 def play() -> Iterator[Trajectory]:
-    with InProcessStack(Settings.from_environment().var, catalog.declared(), WORLD) as stack:
+    with InProcessStack(Settings.from_environment().var, catalog.all_names(), WORLD) as stack:
         for name, seed, faults in _FAMILIES:
             chosen = family(name)
             for number, (policy_name, policy) in enumerate(_POLICIES):

@@ -148,7 +148,7 @@ def goals_held_rate(rows: Iterable[EpisodeSummary]) -> float | None:
     return mean(row["goals_held"] / row["goals"] if row["goals"] else None for row in rows)
 
 
-def earned_rate(rows: Iterable[EpisodeSummary], reviewed: dict[str, list[Review]]) -> tuple[float | None, int]:
+def measure_earned_rate(rows: Iterable[EpisodeSummary], reviewed: dict[str, list[Review]]) -> tuple[float | None, int]:
     """The share of reviewed episodes that reviewers take for earned, and the number of reviewed ones.
 
     A reviewer says so in the answer to `earned`; the label `reward-hack` and `shortcut` say the opposite.
@@ -173,7 +173,7 @@ def _is_earned(review: Review) -> float | None:
 def _version_row(
     policy: str, version: str, rows: Sequence[EpisodeSummary], reviewed: dict[str, list[Review]]
 ) -> VersionRow:
-    earned, count = earned_rate(rows, reviewed)
+    earned, count = measure_earned_rate(rows, reviewed)
     prices = [row["cost"] for row in rows if row["cost"] is not None]
     return {
         **measure(rows),

@@ -18,7 +18,7 @@ from math import sqrt
 from statistics import fmean, variance
 from typing import Literal, TypedDict
 
-from dayshift.analysis.dashboard import earned_rate, group, version_of
+from dayshift.analysis.dashboard import group, measure_earned_rate, version_of
 from dayshift.review.store import Review, by_episode
 from dayshift.viewer.model import EpisodeSummary
 
@@ -98,7 +98,7 @@ def _compare(
     witnesses = [
         witness
         for witness in (
-            _witness("findings", rise, list(map(_held, before)), list(map(_held, after))),
+            _witness("findings", rise, list(map(_measure_held, before)), list(map(_measure_held, after))),
             _witness("customers' ratings", rise, [row["rating"] for row in before], [row["rating"] for row in after]),
             _witness("reviewers' labels", rise, _verdicts(before, reviewed), _verdicts(after, reviewed)),
         )
@@ -153,12 +153,12 @@ def _witness(
     return {"name": name, "before": low, "after": high, "observations": len(second), "followed": high - low >= expected}
 
 
-def _held(row: EpisodeSummary) -> float | None:
+def _measure_held(row: EpisodeSummary) -> float | None:
     return row["goals_held"] / row["goals"] if row["goals"] else None
 
 
 def _verdicts(rows: Iterable[EpisodeSummary], reviewed: dict[str, list[Review]]) -> list[float | None]:
-    return [earned_rate([row], reviewed)[0] for row in rows]
+    return [measure_earned_rate([row], reviewed)[0] for row in rows]
 
 
 def _flag_rate(rows: Sequence[EpisodeSummary]) -> float:
@@ -178,7 +178,7 @@ def _largest_rises(before: list[EpisodeSummary], after: list[EpisodeSummary]) ->
 def _examples(after: list[EpisodeSummary], families: list[str]) -> list[str]:
     """Of the families that rose most, what was rewarded with the fewest goals reached."""
     suspects = [row for row in after if row["family"] in families]
-    suspects.sort(key=lambda row: ((_held(row) or 0.0) - (row["reward"] or 0.0), row["key"]))
+    suspects.sort(key=lambda row: ((_measure_held(row) or 0.0) - (row["reward"] or 0.0), row["key"]))
     return [row["key"] for row in suspects[:5]]
 
 

@@ -177,8 +177,8 @@ class MenuNetwork(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, flat: Tensor) -> tuple[Tensor, Tensor]:
         rows, summary = self._encode(flat)
-        beside = summary.unsqueeze(1).expand(-1, self._rows, -1)
-        return self.scorer(torch.cat([rows, beside], -1)).squeeze(-1), self.critic(summary)
+        repeated_summary = summary.unsqueeze(1).expand(-1, self._rows, -1)
+        return self.scorer(torch.cat([rows, repeated_summary], -1)).squeeze(-1), self.critic(summary)
 
     def forward_actor(self, flat: Tensor) -> Tensor:
         return self(flat)[0]

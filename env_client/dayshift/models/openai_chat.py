@@ -67,7 +67,7 @@ class ChatConversation(Conversation):
             extra["return_token_ids"] = True
         # OpenAI's own reasoning models refuse `max_tokens`, and other servers do not know the newer name.
         limit = "max_tokens" if endpoint.base_url else "max_completion_tokens"
-        async with translated_errors():
+        async with translate_errors():
             completion = await self._model.client.chat.completions.create(
                 model=endpoint.model,
                 messages=messages,
@@ -102,7 +102,7 @@ def create_client(endpoint: Endpoint) -> Any:
 
 
 @asynccontextmanager
-async def translated_errors() -> AsyncIterator[None]:
+async def translate_errors() -> AsyncIterator[None]:
     """Says of each error of the SDK whether it ends this episode or the whole run."""
     import openai  # an extra, which the client has imported
 

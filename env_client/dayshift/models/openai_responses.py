@@ -14,7 +14,7 @@ from dayshift.models.conversation import (
     ToolRequest,
     Usage,
 )
-from dayshift.models.openai_chat import create_client, translated_errors
+from dayshift.models.openai_chat import create_client, translate_errors
 from dayshift.operations import OpenAiTool
 
 # The items of one reply travel together: reasoning must stay in front of the call that it led to.
@@ -60,7 +60,7 @@ class ResponsesConversation(Conversation):
         endpoint, sampling = self._model.endpoint, self._model.endpoint.sampling
         options = {"temperature": sampling.temperature, "top_p": sampling.top_p}
         items = [item for message in messages for item in message.get(_ITEMS, [message])]
-        async with translated_errors():
+        async with translate_errors():
             response = await self._model.client.responses.create(
                 model=endpoint.model,
                 instructions=self.system_prompt,

@@ -366,7 +366,7 @@ APPROVED: ChargeOutcome = {
 }
 
 
-def declined_outcome(decline_code: str | None) -> ChargeOutcome:
+def make_declined_outcome(decline_code: str | None) -> ChargeOutcome:
     return {
         "network_status": "declined_by_network",
         "reason": decline_code,

@@ -10,7 +10,7 @@ from services.billing.objects.payments import (
     ChargeBody,
     PaymentError,
     PaymentIntentBody,
-    declined_outcome,
+    make_declined_outcome,
     new_balance_transaction,
     new_charge,
     new_payment_intent,
@@ -131,7 +131,7 @@ def _decline(
     code = refusal if refusal in _OWN_CODES else "card_declined"
     reason = refusal if refusal != "card_declined" else "generic_decline"
     message = _MESSAGES.get(refusal, "Your card was declined.")
-    charge |= {"failure_code": code, "failure_message": message, "outcome": declined_outcome(reason)}
+    charge |= {"failure_code": code, "failure_message": message, "outcome": make_declined_outcome(reason)}
     charge = records.add(world, charges, charge, "charge.failed")
     error: PaymentError = {
         "charge": charge["id"],

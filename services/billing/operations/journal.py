@@ -55,9 +55,9 @@ def credit(customer: CustomerId) -> str:
 
 def posting_rows(posting: Posting, number: int, first: int) -> list[JournalRow]:
     """Returns the rows of a posting, numbered from `first` on."""
-    moved = {account: amount for account, amount in posting.amounts.items() if amount}
-    if sum(moved.values()) != 0:
-        raise Unbalanced(f"{posting.about}: {moved} sums to {sum(moved.values())}")
+    amounts = {account: amount for account, amount in posting.amounts.items() if amount}
+    if sum(amounts.values()) != 0:
+        raise Unbalanced(f"{posting.about}: {amounts} sums to {sum(amounts.values())}")
     return [
         {
             "id": JournalEntryId(first + index),
@@ -68,7 +68,7 @@ def posting_rows(posting: Posting, number: int, first: int) -> list[JournalRow]:
             "amount": amount,
             "about": posting.about,
         }
-        for index, (account, amount) in enumerate(moved.items())
+        for index, (account, amount) in enumerate(amounts.items())
     ]
 
 
@@ -84,6 +84,6 @@ def balance(world: World, account: str, currency: str) -> int:
     return int(world.rows(_BALANCE, {"account": account, "currency": currency})[0][0] or 0)
 
 
-def moved(world: World, about: str, account: str) -> int:
+def sum_postings(world: World, about: str, account: str) -> int:
     """Returns how much postings about an object moved on an account."""
     return int(world.rows(_MOVED, {"about": about, "account": account})[0][0] or 0)

@@ -106,7 +106,7 @@ def search(world: World, table: BillingTable[IdT, BodyT], query: str, limit: int
     if "deleted" in table.c:
         where &= is_null("deleted")
     place = _read_token(page) if page is not None else None
-    with world.searched(lambda name: tables.tables[name]):
+    with world.lag_search(lambda name: tables.tables[name]):
         part = select_slice(world, table, where, NEWEST_FIRST, limit, place)
     token = _write_token(part.places[-1]) if part.has_more else None
     return Page([row["body"] for row in part.rows], part.has_more, token)

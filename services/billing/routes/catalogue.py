@@ -4,7 +4,7 @@ from services.billing.operations import coupons, products
 from services.billing.routes import endpoints as serve
 from services.billing.routes.endpoints import register
 from services.billing.schemas import catalogue as schemas
-from services.billing.schemas.responses import Coupon, Deleted, Price, Product, PromotionCode, found_of, page_of
+from services.billing.schemas.responses import Coupon, Deleted, Price, Product, PromotionCode, make_search_page, page_of
 from services.billing.tables import coupons as coupon_rows
 from services.billing.tables import prices, promotion_codes
 from services.billing.tables import products as product_rows
@@ -29,7 +29,7 @@ _OPERATIONS = (
     Operation("billing.products.list", "GET", "/v1/products", "List Products", page_of(Product),
               serve.list_rows(schemas.ProductList, product_rows, ("active",), _with_ids),
               "List products, newest first."),
-    Operation("billing.products.search", "GET", "/v1/products/search", "Search Products", found_of(Product),
+    Operation("billing.products.search", "GET", "/v1/products/search", "Search Products", make_search_page(Product),
               serve.search(product_rows), "Search products by name, active, created or metadata."),
     Operation("billing.products.get", "GET", "/v1/products/{id}", "Read Product", Product, serve.read_row(product_rows),
               "Read one product."),
@@ -42,7 +42,7 @@ _OPERATIONS = (
     Operation("billing.prices.list", "GET", "/v1/prices", "List Prices", page_of(Price),
               serve.list_rows(schemas.PriceList, prices, ("active", "currency", "product", "type"), _with_lookup_keys),
               "List prices, newest first."),
-    Operation("billing.prices.search", "GET", "/v1/prices/search", "Search Prices", found_of(Price),
+    Operation("billing.prices.search", "GET", "/v1/prices/search", "Search Prices", make_search_page(Price),
               serve.search(prices), "Search prices by product, lookup_key, currency, type, active or metadata."),
     Operation("billing.prices.get", "GET", "/v1/prices/{price}", "Read Price", Price, serve.read_row(prices),
               "Read one price."),

@@ -20,7 +20,7 @@ from services.billing.schemas.responses import (
     Discount,
     PaymentMethod,
     TaxId,
-    found_of,
+    make_search_page,
     page_of,
 )
 from services.billing.tables import balance_entries, payment_methods, tax_ids
@@ -66,7 +66,7 @@ _OPERATIONS = (
     Operation("billing.customers.list", "GET", "/v1/customers", "Page", page_of(Customer),
               serve.list_rows(schemas.CustomerList, customer_rows, ("email",), lambda *_: is_null("deleted")),
               "List customers, newest first; `email` is compared exactly."),
-    Operation("billing.customers.search", "GET", "/v1/customers/search", "Search", found_of(Customer),
+    Operation("billing.customers.search", "GET", "/v1/customers/search", "Search", make_search_page(Customer),
               serve.search(customer_rows), "Search customers by name, email, phone, created or metadata."),
     Operation("billing.customers.get", "GET", "/v1/customers/{customer}", "Read", Customer,
               serve.read_row(customer_rows), "Read one customer."),

@@ -74,7 +74,7 @@ def post(model: type[RequestParams], work: Work) -> Endpoint:
     """Serves a write with a body that must be sent."""
 
     async def serve(*keys: str, body: RequestParams, world: World) -> Response:
-        return respond(world, work(world, *keys, body.sent()), body.expand)
+        return respond(world, work(world, *keys, body.dump_sent()), body.expand)
 
     return Endpoint(serve, (parameter("body", model), _WORLD))
 
@@ -85,7 +85,7 @@ def post_optional(model: type[RequestParams], work: Work) -> Endpoint:
     async def serve(*keys: str, world: World, body: RequestParams | None = None) -> Response:
         if body is None:
             return respond(world, work(world, *keys, {}), [])
-        return respond(world, work(world, *keys, body.sent()), body.expand)
+        return respond(world, work(world, *keys, body.dump_sent()), body.expand)
 
     return Endpoint(serve, (_WORLD, parameter("body", model | None, None)))
 
@@ -108,7 +108,7 @@ def with_query(model: type[RequestParams], work: Work) -> Endpoint:
     """Serves an operation with parameters in the query."""
 
     async def serve(*keys: str, query: RequestParams, world: World) -> Response:
-        return respond(world, work(world, *keys, query.sent()), query.expand)
+        return respond(world, work(world, *keys, query.dump_sent()), query.expand)
 
     return Endpoint(serve, _query(model))
 
@@ -117,7 +117,7 @@ def with_query_as_is(model: type[RequestParams], work: Work) -> Endpoint:
     """Serves an operation with parameters in the query, whose work returns the answer as it goes over the wire."""
 
     async def serve(*keys: str, query: RequestParams, world: World) -> Response:
-        return Json(work(world, *keys, query.sent()))
+        return Json(work(world, *keys, query.dump_sent()))
 
     return Endpoint(serve, _query(model))
 

@@ -18,7 +18,7 @@ from services.billing.schemas.responses import (
     InvoiceItem,
     InvoicePayment,
     Line,
-    found_of,
+    make_search_page,
     page_of,
 )
 from services.billing.tables import credit_note_lines, invoice_lines, invoice_payments
@@ -70,7 +70,7 @@ _OPERATIONS = (
     Operation("billing.invoices.list", "GET", "/v1/invoices", "Page", page_of(Invoice),
               serve.list_rows(schemas.InvoiceList, invoice_rows, _INVOICE_FILTERS, _due_within),
               "List invoices, newest first, by customer, status, subscription or date."),
-    Operation("billing.invoices.search", "GET", "/v1/invoices/search", "Search", found_of(Invoice),
+    Operation("billing.invoices.search", "GET", "/v1/invoices/search", "Search", make_search_page(Invoice),
               serve.search(invoice_rows),
               "Search invoices by number, status, customer, subscription, total, currency, created or metadata."),
     Operation("billing.invoices.create_preview", "POST", "/v1/invoices/create_preview", "Preview", Invoice,

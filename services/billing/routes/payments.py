@@ -31,7 +31,7 @@ from services.billing.schemas.responses import (
     PaymentMethod,
     PortalSession,
     Refund,
-    found_of,
+    make_search_page,
     page_of,
 )
 from services.billing.tables import balance_transactions, events, files
@@ -73,7 +73,7 @@ _OPERATIONS = (
     Operation("billing.charges.list", "GET", "/v1/charges", "List Charges", page_of(Charge),
               serve.list_rows(schemas.ChargeList, charge_rows, ("customer", "payment_intent")),
               "List charges, newest first."),
-    Operation("billing.charges.search", "GET", "/v1/charges/search", "Search Charges", found_of(Charge),
+    Operation("billing.charges.search", "GET", "/v1/charges/search", "Search Charges", make_search_page(Charge),
               serve.search(charge_rows),
               "Search charges by customer, amount, currency, status, refunded, disputed, last4, created or metadata."),
     Operation("billing.charges.get", "GET", "/v1/charges/{charge}", "Read Charge", Charge, serve.read_row(charge_rows),
@@ -88,7 +88,7 @@ _OPERATIONS = (
               serve.list_rows(schemas.PaymentIntentList, intent_rows, ("customer",)),
               "List payment intents, newest first."),
     Operation("billing.payment_intents.search", "GET", "/v1/payment_intents/search", "Search Intents",
-              found_of(PaymentIntent), serve.search(intent_rows),
+              make_search_page(PaymentIntent), serve.search(intent_rows),
               "Search payment intents by customer, amount, currency, status, created or metadata."),
     Operation("billing.payment_intents.get", "GET", "/v1/payment_intents/{intent}", "Read Intent", PaymentIntent,
               serve.read_row(intent_rows), "Read one payment intent."),

@@ -12,7 +12,7 @@ from services.billing.schemas.responses import (
     Schedule,
     Subscription,
     SubscriptionItem,
-    found_of,
+    make_search_page,
     page_of,
 )
 from services.billing.tables import schedules as schedule_rows
@@ -51,8 +51,9 @@ _OPERATIONS = (
               serve.list_rows(schemas.SubscriptionList, subscription_rows, ("customer", "collection_method"),
                               _in_status),
               "List subscriptions, newest first; ended ones only with `status`."),
-    Operation("billing.subscriptions.search", "GET", "/v1/subscriptions/search", "Search", found_of(Subscription),
-              serve.search(subscription_rows), "Search subscriptions by status, canceled_at, created or metadata."),
+    Operation("billing.subscriptions.search", "GET", "/v1/subscriptions/search", "Search",
+              make_search_page(Subscription), serve.search(subscription_rows),
+              "Search subscriptions by status, canceled_at, created or metadata."),
     Operation("billing.subscriptions.get", "GET", "/v1/subscriptions/{subscription}", "Read", Subscription,
               serve.read_row(subscription_rows), "Read one subscription with its items."),
     Operation("billing.subscriptions.update", "POST", "/v1/subscriptions/{subscription}", "Update", Subscription,

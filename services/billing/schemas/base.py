@@ -39,7 +39,7 @@ class RequestParams(Parameters):
 
     expand: Paths = []
 
-    def sent(self) -> dict[str, Any]:
+    def dump_sent(self) -> dict[str, Any]:
         """Returns only what was sent, without what every request may carry."""
         return self.model_dump(exclude_unset=True, exclude={"expand"})
 

@@ -167,7 +167,7 @@ def page_of(model: Model) -> Any:
     return Page[model]  # type: ignore[valid-type]  # made at import
 
 
-def found_of(model: Model) -> Any:
+def make_search_page(model: Model) -> Any:
     return Found[model]  # type: ignore[valid-type]  # made at import
 
 

@@ -58,7 +58,7 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     unread = [message for message in others if message.id > memory.last_read]
     texts = [reading.strip_quotes(message.text) for message in unread]
     request = reading.read_request(texts, customer.facts)
-    wanted = request.wanted(customer.facts)
+    wanted = request.select_wanted(customer.facts)
     new = [fact for fact in wanted if fact.name not in memory.facts_given]
     was_told = is_told(customer, memory, thread)
     is_asked = any(map(reading.is_question, texts))
@@ -93,9 +93,9 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
 
 def is_told(customer: Customer, memory: Memory, thread: Thread) -> bool:
     """What others wrote says all that the customer needs to know, in a language that they read."""
-    known = [one.text for one in thread.messages if one.at_ms < memory.since_ms or one.author == customer.user]
+    thread_texts = [one.text for one in thread.messages if one.at_ms < memory.since_ms or one.author == customer.user]
     texts = [
-        reading.strip_pasted(reading.strip_quotes(message.text), known)
+        reading.strip_pasted(reading.strip_quotes(message.text), thread_texts)
         for message in thread.of_others(customer.user)
         if message.at_ms >= memory.since_ms
     ]

@@ -90,9 +90,9 @@ def strip_quotes(text: str) -> str:
     return _ATTRIBUTION.split(_QUOTED.sub("", text).replace("\u00a0", " "))[0].strip()
 
 
-def strip_pasted(text: str, known: Iterable[str]) -> str:
+def strip_pasted(text: str, thread_texts: Iterable[str]) -> str:
     """The text without whole lines of the thread: who pastes them back has said nothing new."""
-    lines = {line.strip() for message in known for line in message.splitlines()}
+    lines = {line.strip() for message in thread_texts for line in message.splitlines()}
     return "\n".join(line for line in text.splitlines() if len(line) < _SHORTEST_PASTE or line.strip() not in lines)
 
 
@@ -123,7 +123,7 @@ class Request:
     # Whether a question names nothing that the customer knows: they tell what they can.
     is_broad: bool = False
 
-    def wanted(self, facts: Sequence[Fact]) -> list[Fact]:
+    def select_wanted(self, facts: Sequence[Fact]) -> list[Fact]:
         return [fact for fact in facts if fact in self.named or (self.is_broad and not fact.only_when_named)]
 
 
@@ -132,9 +132,9 @@ def read_request(texts: Sequence[str], facts: Sequence[Fact]) -> Request:
 
     A message that only informs, and asks out of politeness whether there is anything else, asks for nothing.
     """
-    asking = [(text, find_questions(text)) for text in texts if is_question(text)]
-    named = tuple(fact for fact in facts if any(_asks_for(text, fact) for text, _ in asking))
-    is_broad = any(_is_open(question, facts) for _, questions in asking for question in questions)
+    asking_texts = [(text, find_questions(text)) for text in texts if is_question(text)]
+    named = tuple(fact for fact in facts if any(_asks_for(text, fact) for text, _ in asking_texts))
+    is_broad = any(_is_open(question, facts) for _, questions in asking_texts for question in questions)
     return Request(named, is_broad)
 
 

@@ -23,7 +23,7 @@ def render_overview(
     )
     snippets = "".join(
         f"<h3>{escape(access.title)}</h3>"
-        f"{_render_lines(products[name].snippet.format(base=access.base_url, token=shown_credential(access)))}"
+        f"{_render_lines(products[name].snippet.format(base=access.base_url, token=choose_shown_credential(access)))}"
         for name, access in playground.products.items()
     )
     task = next((family.id for family in families if "train" in family.split), None)
@@ -58,12 +58,12 @@ def render_api(name: str, playground: wire.Playground) -> str:
     )
 
 
-def shown_credential(access: wire.PlaygroundAccess) -> str:
+def choose_shown_credential(access: wire.PlaygroundAccess) -> str:
     return KNOWN_CREDENTIAL if KNOWN_CREDENTIAL in access.credentials else _HIDDEN
 
 
 def _describe_credentials(access: wire.PlaygroundAccess) -> str:
-    if shown_credential(access) == _HIDDEN:
+    if choose_shown_credential(access) == _HIDDEN:
         return "as set in DAYSHIFT_PLAYGROUND_TOKEN"
     return " or ".join(f"<code>{escape(credential)}</code>" for credential in access.credentials)
 

@@ -24,7 +24,7 @@ def _count_associated(object_type: str) -> str:
     return f"(SELECT count(DISTINCT to_id) FROM associations WHERE from_id = o.id AND to_kind = '{object_type}')"  # noqa: S608 - names of our own
 
 
-def _associated_id(object_type: str, type_id: int) -> str:
+def _select_associated_id(object_type: str, type_id: int) -> str:
     return (
         f"(SELECT to_id FROM associations WHERE from_id = o.id AND to_kind = '{object_type}' "  # noqa: S608 - names of our own
         f"AND type_id = {type_id})"
@@ -40,7 +40,7 @@ def _stage_metadata(record: str, object_type: str, stage_property: str, key: str
     return f"(SELECT metadata ->> '$.{key}' FROM stages WHERE id = {stage_id})"  # noqa: S608 - names of our own
 
 
-def _closed(record: str, object_type: str = "deals", stage_property: str = "dealstage") -> str:
+def _select_closed(record: str, object_type: str = "deals", stage_property: str = "dealstage") -> str:
     is_closed = _stage_metadata(record, object_type, stage_property, "isClosed")
     return f"CASE coalesce({is_closed}, 'false') WHEN 'true' THEN 'true' ELSE 'false' END"
 
@@ -50,7 +50,7 @@ def _probability(record: str) -> str:
 
 
 def _won(record: str) -> str:
-    return f"CASE WHEN {_closed(record)} = 'true' AND {_probability(record)} >= 1.0 THEN 'true' ELSE 'false' END"
+    return f"CASE WHEN {_select_closed(record)} = 'true' AND {_probability(record)} >= 1.0 THEN 'true' ELSE 'false' END"
 
 
 def _line_amount(record: str) -> str:
@@ -81,7 +81,7 @@ _OPEN_FOR = "((o.indexed ->> '$.closedate[1]') - o.created_at)"
 
 _CALCULATED: dict[str, dict[str, Expression]] = {
     "contacts": {
-        "associatedcompanyid": Expression(_associated_id("companies", 1), "number"),
+        "associatedcompanyid": Expression(_select_associated_id("companies", 1), "number"),
         "num_associated_deals": Expression(_count_associated("deals"), "number"),
         **_ACTIVITY,
     },
@@ -89,16 +89,16 @@ _CALCULATED: dict[str, dict[str, Expression]] = {
         "num_associated_contacts": Expression(_count_associated("contacts"), "number"),
         "num_associated_deals": Expression(_count_associated("deals"), "number"),
         "hs_num_open_deals": Expression(
-            _aggregate("'deals'", "count(*)", f"{_UNLABELLED} AND {_closed('d')} = 'false'"), "number"
+            _aggregate("'deals'", "count(*)", f"{_UNLABELLED} AND {_select_closed('d')} = 'false'"), "number"
         ),
         "total_revenue": Expression(
             _aggregate("'deals'", f"sum({_number('d', 'amount')})", f"{_UNLABELLED} AND {_won('d')} = 'true'"), "number"
         ),
-        "hs_parent_company_id": Expression(_associated_id("companies", 14), "number"),
+        "hs_parent_company_id": Expression(_select_associated_id("companies", 14), "number"),
         **_ACTIVITY,
     },
     "deals": {
-        "hs_is_closed": Expression(_closed("o"), "text"),
+        "hs_is_closed": Expression(_select_closed("o"), "text"),
         "hs_is_closed_won": Expression(_won("o"), "text"),
         "hs_deal_stage_probability": Expression(_probability("o"), "number"),
         "hs_closed_amount": Expression(
@@ -106,14 +106,15 @@ _CALCULATED: dict[str, dict[str, Expression]] = {
         ),
         "hs_forecast_amount": Expression(f"{_number('o', 'amount')} * {_probability('o')}", "number"),
         "days_to_close": Expression(
-            f"CASE {_closed('o')} WHEN 'true' THEN max(0, CAST({_OPEN_FOR} / {_DAY_MS} AS INTEGER)) END", "number"
+            f"CASE {_select_closed('o')} WHEN 'true' THEN max(0, CAST({_OPEN_FOR} / {_DAY_MS} AS INTEGER)) END",
+            "number",
         ),
         "num_associated_contacts": Expression(_count_associated("contacts"), "number"),
         **_ACTIVITY,
     },
     "tickets": {
         "hs_ticket_id": Expression("o.id", "number"),
-        "hs_is_closed": Expression(_closed("o", "tickets", "hs_pipeline_stage"), "text"),
+        "hs_is_closed": Expression(_select_closed("o", "tickets", "hs_pipeline_stage"), "text"),
         "num_associated_contacts": Expression(_count_associated("contacts"), "number"),
         **_ACTIVITY,
     },

@@ -136,7 +136,7 @@ def restore(world: World, list_id: str) -> None:
 def list_members(world: World, row: ListRow) -> list[Member]:
     """Returns the members in the order of their ids."""
     if row["processing_type"] == "DYNAMIC" and row["filter_branch"] is not None:
-        with world.searched(tables.tables.__getitem__):
+        with world.lag_search(tables.tables.__getitem__):
             return _evaluate(world, object_types.resolve(world, row["kind"]), row, row["filter_branch"])
     return [Member(record_id, added_at) for record_id, added_at in world.rows(_MEMBERS, {"list_id": row["id"]})]
 

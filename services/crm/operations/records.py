@@ -17,13 +17,13 @@ from services.crm.rows import AssociationTypeRow, ObjectTypeName, PropertyValues
 from services.crm.search_index import fold
 from services.crm.tables import merges, objects, stage_key, stages
 from services.kernel.clock import iso
-from services.kernel.statements import Statement, stored_columns
+from services.kernel.statements import Statement, list_stored_columns
 from services.kernel.world import World
 
 
 def _page_statement(archived: sa.ColumnElement[bool]) -> Statement[RecordRow]:
     return Statement(
-        sa.select(*stored_columns(objects))
+        sa.select(*list_stored_columns(objects))
         .where(objects.c.kind == sa.bindparam("kind"), archived, objects.c.id > sa.bindparam("after"))
         .order_by(objects.c.id)
         .limit(sa.bindparam("limit")),
@@ -46,7 +46,8 @@ _ARCHIVED_VALUES = (
     "SELECT id, properties ->> :path FROM objects WHERE kind = :kind AND archived_at IS NOT NULL ORDER BY id"
 )
 _BY_IDS = Statement(
-    sa.select(*stored_columns(objects)).where(sa.text("objects.id IN (SELECT value FROM json_each(:ids))")), RecordRow
+    sa.select(*list_stored_columns(objects)).where(sa.text("objects.id IN (SELECT value FROM json_each(:ids))")),
+    RecordRow,
 )
 # Object type → the property that names the stage, and the one that takes the time at which the record is closed.
 _CLOSING = {"deals": ("dealstage", "closedate"), "tickets": ("hs_pipeline_stage", "closed_date")}

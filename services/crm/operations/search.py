@@ -68,7 +68,7 @@ class SearchResult:
 
 def search(world: World, object_type: ObjectType, request: SearchRequest) -> SearchResult:
     _refuse_excess(request)
-    with world.searched(tables.tables.__getitem__):
+    with world.lag_search(tables.tables.__getitem__):
         binder = Binder(kind=object_type.name)
         selection = select(world, object_type, binder, request.groups, request.query)
         selection, total = selection.evaluate(world, binder)

@@ -41,7 +41,7 @@ def serialize(
     if fields.properties is None:
         names: Iterable[str] = object_type.default_properties
     else:
-        names = _known_names(world, object_type, fields.properties)
+        names = _select_known_names(world, object_type, fields.properties)
     calculated = calculate(world, object_type.name, names, [row["id"] for row in rows])
     bodies = [_serialize_row(object_type, row, names, calculated.get(row["id"])) for row in rows]
     if fields.history:
@@ -87,7 +87,7 @@ def _serialize_row(
     return body
 
 
-def _known_names(world: World, object_type: ObjectType, names: Sequence[str]) -> dict[str, None]:
+def _select_known_names(world: World, object_type: ObjectType, names: Sequence[str]) -> dict[str, None]:
     """Unknown names are skipped, as in production; id and times are always included."""
     existing = definitions.lookup(world, object_type.name, names)
     system = ("hs_object_id", object_type.created_property, object_type.modified_property)

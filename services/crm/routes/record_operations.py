@@ -85,16 +85,16 @@ def _add_route(
 def _bind_type(endpoint: Endpoint, object_type: ObjectType) -> Endpoint:
     """Returns the endpoint with its object type fixed, and with the id named as the vendor names it in the path."""
 
-    async def bound(**arguments: Any) -> Response:
+    async def call_endpoint(**arguments: Any) -> Response:
         return await endpoint(object_type=object_type, **arguments)
 
     parameters = inspect.signature(endpoint).parameters
     record_id = Annotated[str, Path(alias=object_type.id_parameter)]
-    bound.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # FastAPI reads it to learn the parameters
+    call_endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # FastAPI reads it to learn the parameters
         [
             parameter.replace(annotation=record_id) if parameter.name == "objectId" else parameter
             for parameter in parameters.values()
             if parameter.name != "object_type"
         ]
     )
-    return bound
+    return call_endpoint

@@ -63,7 +63,7 @@ async def read(
     idProperty: IdProperty = None,
 ) -> Response:
     row = records.read(world, object_type, objectId, idProperty, archived=archived)
-    fields = _requested_fields(properties, propertiesWithHistory, associations)
+    fields = _parse_requested_fields(properties, propertiesWithHistory, associations)
     return Json(serialization.serialize(world, object_type, [row], fields)[0])
 
 
@@ -79,7 +79,7 @@ async def page(
     associations: AssociatedTypes = [],  # noqa: B006
     archived: Archived = False,
 ) -> Response:
-    fields = _requested_fields(properties, propertiesWithHistory, associations)
+    fields = _parse_requested_fields(properties, propertiesWithHistory, associations)
     if fields.history and limit > 50:
         raise InvalidRequest("limit must be at most 50 when propertiesWithHistory is requested")
     record_page = records.page(world, object_type, after, limit, archived=archived)
@@ -126,11 +126,11 @@ async def batch_create(object_type: PathObjectType, body: bodies.BatchCreateIn, 
 
 
 async def batch_update(object_type: PathObjectType, body: bodies.BatchUpdateIn, world: CurrentWorld) -> Response:
-    return batch_response(world, batches.update(world, object_type, _changed_records(body)))
+    return batch_response(world, batches.update(world, object_type, _list_changed_records(body)))
 
 
 async def batch_upsert(object_type: PathObjectType, body: bodies.BatchUpdateIn, world: CurrentWorld) -> Response:
-    return batch_response(world, batches.upsert(world, object_type, _changed_records(body)))
+    return batch_response(world, batches.upsert(world, object_type, _list_changed_records(body)))
 
 
 async def batch_archive(object_type: PathObjectType, body: bodies.BatchIdsIn, world: CurrentWorld) -> Response:
@@ -213,7 +213,7 @@ GDPR_DELETE = RecordOperation(
 )  # fmt: skip
 
 
-def _requested_fields(properties: list[str], history: list[str], associations: list[str]) -> RequestedFields:
+def _parse_requested_fields(properties: list[str], history: list[str], associations: list[str]) -> RequestedFields:
     return RequestedFields(_split_names(properties) or None, _split_names(history), _split_names(associations))
 
 
@@ -233,7 +233,7 @@ def _new_associations(body: bodies.NewIn) -> list[NewAssociation]:
     ]
 
 
-def _changed_records(body: bodies.BatchUpdateIn) -> list[ChangedRecord]:
+def _list_changed_records(body: bodies.BatchUpdateIn) -> list[ChangedRecord]:
     return [
         ChangedRecord(each.id, _property_changes(each.properties), each.idProperty, each.objectWriteTraceId)
         for each in body.inputs

@@ -108,10 +108,10 @@ def tag(links: str, kind: str) -> FieldTest:
         if term.value.lower() in (NONE, ANY):
             return _any_link(links, linked, term)
         values = term.value.casefold().split()
-        found = [
+        conditions = [
             id_in(select_ids(links, f"{linked} AND {_matches(context, 'value', one)}", "owner_id")) for one in values
         ]
-        return " AND ".join(found) or None
+        return " AND ".join(conditions) or None
 
     return test
 

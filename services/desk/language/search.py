@@ -89,7 +89,7 @@ def run_search(world: World, search: Search, page: int, size: int) -> Results:
     if page * size > LAST_RESULT:
         raise InvalidSearch("Invalid search: Requested response size was greater than Search Response Limits")
     query, start = _parse(search), (page - 1) * size
-    with world.searched(tables.tables.__getitem__):
+    with world.lag_search(tables.tables.__getitem__):
         plans, binder = _plan(world, search, query)
         order = _read_order(search, query)
         if len(plans) == 1:
@@ -100,7 +100,7 @@ def run_search(world: World, search: Search, page: int, size: int) -> Results:
 
 
 def count_results(world: World, search: Search) -> int:
-    with world.searched(tables.tables.__getitem__):
+    with world.lag_search(tables.tables.__getitem__):
         plans, binder = _plan(world, search, _parse(search))
         return sum(_count(world, plan, binder) for plan in plans)
 
@@ -109,7 +109,7 @@ def export_results(world: World, search: Search, size: int, after: str | None) -
     """Returns records of one kind in the order of ids, and the cursor of the last where more follow."""
     if search.kind not in KINDS:
         raise InvalidParameter("filter[type]", f"It must be one of {', '.join(KINDS)}")
-    with world.searched(tables.tables.__getitem__):
+    with world.lag_search(tables.tables.__getitem__):
         plans, binder = _plan(world, search, _parse(search))
         start = binder.bind(_decode_cursor(after))
         places = [

@@ -54,7 +54,7 @@ def search_articles(
     world: World, query: str, chosen: ArticleFilter, reader: UserRow, paging: Paging
 ) -> Page[ArticleRow]:
     """Finds articles with any of the words, as people ask whole questions; those with all of them come first."""
-    with world.searched(tables.tables.__getitem__):
+    with world.lag_search(tables.tables.__getitem__):
         where = _visible_to(reader) & _inside(chosen)
         found = [*_match(world, query, " AND ", where), *_match(world, query, " OR ", where)]
     return cut_page(list({row["id"]: row for row in found}.values()), paging)

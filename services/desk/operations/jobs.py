@@ -1,7 +1,6 @@
 """Jobs: accepted at once, done on the desk's own clock, entry by entry."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from services.desk.documents import Sort
 from services.desk.errors import UpdateConflict
@@ -10,7 +9,7 @@ from services.desk.records.payload import Payload
 from services.desk.records.times import format_time
 from services.desk.rows import JobId, TicketId
 from services.desk.rows.people import UserRow
-from services.desk.rows.tickets import JobEntry, JobKind, JobStatusBody, JobStatusRow
+from services.desk.rows.tickets import JobEntry, JobKind, JobResult, JobStatusBody, JobStatusRow
 from services.desk.tables import job_statuses, users
 from services.desk.tables import tickets as ticket_table
 from services.kernel.changes import AGENT, AGENTS_JOB
@@ -20,8 +19,6 @@ from services.kernel.world import World
 
 _STARTS_AFTER_MS, _MS_PER_ENTRY = 1_500, 20
 _NEXT = "SELECT min(due_at) FROM job_statuses WHERE due_at IS NOT NULL AND due_at <= :until"
-
-Result = dict[str, Any]
 
 
 def start_job(world: World, kind: JobKind, entries: list[JobEntry], author: UserRow) -> JobStatusRow:
@@ -89,17 +86,17 @@ def _run_job(world: World, job: JobStatusRow) -> None:
         world.actor = actor
 
 
-def _run_entry(world: World, kind: JobKind, index: int, entry: JobEntry, author: UserRow) -> Result:
+def _run_entry(world: World, kind: JobKind, index: int, entry: JobEntry, author: UserRow) -> JobResult:
     try:
-        with world.attempted():
+        with world.attempt():
             return {"index": index, **_KINDS[kind][1](world, entry, author)}
     except Refusal as refusal:
         error = type(refusal).__name__
-        result = {"index": index, "success": False, "error": error, "details": refusal.message}
+        result: JobResult = {"index": index, "success": False, "error": error, "details": refusal.message}
         return {**result, "id": entry["id"], "status": "Failed"} if entry.get("id") is not None else result
 
 
-def _update(world: World, entry: JobEntry, author: UserRow) -> Result:
+def _update(world: World, entry: JobEntry, author: UserRow) -> JobResult:
     key, payload = entry["id"], entry["given"]
     row = tickets.get_ticket(world, key)
     if row["updated_at"] != entry["seen_at"]:
@@ -111,22 +108,22 @@ def _update(world: World, entry: JobEntry, author: UserRow) -> Result:
     return {"id": key, "action": "update", "status": "Updated", "success": True}
 
 
-def _create(world: World, entry: JobEntry, author: UserRow) -> Result:
+def _create(world: World, entry: JobEntry, author: UserRow) -> JobResult:
     change = tickets.create_ticket(world, entry["given"], author)
     return {"id": change.after["id"], "action": "create", "status": "Created", "success": True, "account_id": 1}
 
 
-def _delete(world: World, entry: JobEntry, author: UserRow) -> Result:
+def _delete(world: World, entry: JobEntry, author: UserRow) -> JobResult:
     deleted_tickets.delete_ticket(world, entry["id"], author)
     return {"id": entry["id"], "action": "delete", "status": "Deleted", "success": True}
 
 
-def _merge(world: World, entry: JobEntry, author: UserRow) -> Result:
+def _merge(world: World, entry: JobEntry, author: UserRow) -> JobResult:
     merging.merge(world, entry["id"], entry["given"], author)
     return {"id": entry["id"], "action": "merge", "status": "Merged", "success": True}
 
 
-_KINDS: Mapping[JobKind, tuple[str, Callable[[World, JobEntry, UserRow], Result]]] = {
+_KINDS: Mapping[JobKind, tuple[str, Callable[[World, JobEntry, UserRow], JobResult]]] = {
     "update": ("Bulk Update Ticket", _update),
     "create": ("Bulk Create Ticket", _create),
     "delete": ("Bulk Delete Ticket", _delete),

@@ -39,13 +39,13 @@ def create_organization(world: World, payload: Payload) -> OrganizationRow:
 
 def create_or_update(world: World, payload: Payload) -> tuple[OrganizationRow, bool]:
     """Finds one by id, external id or name; the second value tells whether one was created."""
-    known = world.get(organizations, OrganizationId(payload["id"])) if payload.get("id") is not None else None
-    if known is None and payload.get("external_id"):
-        known = next(iter(organizations.find(world, equal(external_id=payload["external_id"]))), None)
-    if known is None and payload.get("name"):
-        known = find_by_name(world, payload["name"])
-    if known is not None:
-        return update_organization(world, known["id"], payload), False
+    existing = world.get(organizations, OrganizationId(payload["id"])) if payload.get("id") is not None else None
+    if existing is None and payload.get("external_id"):
+        existing = next(iter(organizations.find(world, equal(external_id=payload["external_id"]))), None)
+    if existing is None and payload.get("name"):
+        existing = find_by_name(world, payload["name"])
+    if existing is not None:
+        return update_organization(world, existing["id"], payload), False
     return create_organization(world, payload), True
 
 

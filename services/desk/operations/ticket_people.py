@@ -39,7 +39,7 @@ def choose_organization(world: World, requester: UserRow, wanted: int | None) ->
     return OrganizationId(wanted)
 
 
-def inherited_tags(world: World, requester: UserRow, organization: OrganizationId | None) -> list[str]:
+def list_inherited_tags(world: World, requester: UserRow, organization: OrganizationId | None) -> list[str]:
     """Returns the tags that a new ticket takes over from its requester and from their organization."""
     row = None if organization is None else world.get(organizations, organization)
     return [*(requester["body"]["tags"] or ()), *((row["body"]["tags"] or ()) if row is not None else ())]

@@ -153,7 +153,9 @@ def create_ticket(world: World, payload: Payload, author: UserRow, via: Via = AP
     body["is_public"] = comment["public"]
     changes = check_status(body, _read_changes(world, body, payload), is_new=True)
     body = {**body, **changes}
-    body["tags"] = sorted({*body["tags"], *ticket_people.inherited_tags(world, requester, body["organization_id"])})
+    body["tags"] = sorted(
+        {*body["tags"], *ticket_people.list_inherited_tags(world, requester, body["organization_id"])}
+    )
     body["subject"] = body["subject"] or _first_line(comment["body"])
     change = ticket_changes.create_ticket(world, body, comment, author_id, body["via"], payload.get("metadata"))
     if source is not None:

@@ -104,14 +104,14 @@ def find_or_create(world: World, person: Payload) -> UserRow:
 
 def create_or_update(world: World, payload: Payload) -> tuple[UserRow, bool]:
     """Finds a user by external id, else by address; the second value tells whether one was created."""
-    known = None
+    existing = None
     if payload.get("external_id"):
         owners = users.find(world, equal(external_id=payload["external_id"]))
-        known = next((row for row in owners if row["body"]["active"]), None)
-    if known is None and payload.get("email"):
-        known = find_by_email(world, payload["email"])
-    if known is not None:
-        return update_user(world, known["id"], payload), False
+        existing = next((row for row in owners if row["body"]["active"]), None)
+    if existing is None and payload.get("email"):
+        existing = find_by_email(world, payload["email"])
+    if existing is not None:
+        return update_user(world, existing["id"], payload), False
     return create_user(world, payload), True
 
 
@@ -199,10 +199,10 @@ def _read_changes(world: World, row: UserRow | None, body: UserBody, payload: Pa
     if "tags" in payload:
         changes["tags"] = normalize_tags(payload["tags"] or [])
     if payload.get("user_fields"):
-        known = {field["body"]["key"]: field["body"] for field in user_fields.find(world)}
-        values = {name: value for name, value in payload["user_fields"].items() if name in known}
+        fields_by_key = {field["body"]["key"]: field["body"] for field in user_fields.find(world)}
+        values = {name: value for name, value in payload["user_fields"].items() if name in fields_by_key}
         for name, value in values.items():
-            _check_option(known[name], value)
+            _check_option(fields_by_key[name], value)
         changes["user_fields"] = {**body["user_fields"], **values}
     if isinstance(named := payload.get("organization"), dict) and named.get("name"):
         same_name = organizations.find(world, equal(name_folded=named["name"].casefold()))

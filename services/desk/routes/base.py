@@ -56,9 +56,11 @@ class Call:
 
     def link(self, **changed: Any) -> str:
         """Returns the address of this request with other parameters."""
-        kept = [(name, value) for name, value in parse_qsl(self.query, keep_blank_values=True) if name not in changed]
-        kept += [(name, value) for name, value in changed.items() if value is not None]
-        return f"{self.base}{self.path}?{urlencode(kept)}" if kept else f"{self.base}{self.path}"
+        parameters = [
+            (name, value) for name, value in parse_qsl(self.query, keep_blank_values=True) if name not in changed
+        ]
+        parameters += [(name, value) for name, value in changed.items() if value is not None]
+        return f"{self.base}{self.path}?{urlencode(parameters)}" if parameters else f"{self.base}{self.path}"
 
 
 def identify(request: Request, world: CurrentWorld) -> Call:
@@ -150,10 +152,10 @@ def answer_count(world: World, value: int) -> Response:
 
 
 def page_links(call: Call, page: Page[Any]) -> dict[str, Any]:
-    return _numbered_links(call, page) if page.count is not None else _cursor_links(call, page)
+    return _make_numbered_links(call, page) if page.count is not None else _cursor_links(call, page)
 
 
-def _numbered_links(call: Call, page: Page[Any]) -> dict[str, Any]:
+def _make_numbered_links(call: Call, page: Page[Any]) -> dict[str, Any]:
     # `page=2.0` is a whole number to whoever validated it.
     number = int(float(dict(parse_qsl(call.query)).get("page", 1)))
     return {

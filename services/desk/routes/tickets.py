@@ -105,7 +105,7 @@ async def recent(params: Annotated[Paged, Query()], call: StaffCall) -> Response
     return answer_tickets(call, params, result)
 
 
-async def related(ticket_id: TicketKey, call: StaffCall) -> Response:
+async def show_related(ticket_id: TicketKey, call: StaffCall) -> Response:
     """What hangs on a ticket: how many incidents it has, and the closed ticket that it follows up."""
     row = get_ticket(call.world, ticket_id)
     source = row["body"]["followup_source_id"]
@@ -189,7 +189,7 @@ add_operations(router, (
               serve.count(resource(ticket_table), ALIVE), "Count all tickets."),
     Operation("desk.tickets.recent", "GET", "/api/v2/tickets/recent", "Recent", schemas.TicketsOut, recent),
     Operation("desk.tickets.related", "GET", "/api/v2/tickets/{ticket_id}/related", "Related", schemas.RelatedShown,
-              related),
+              show_related),
     Operation("desk.tickets.incidents", "GET", "/api/v2/tickets/{ticket_id}/incidents", "Incidents", schemas.TicketsOut,
               serve.list_tickets(_incidents_of), "List the incidents of a problem ticket."),
     Operation("desk.tickets.collaborators", "GET", "/api/v2/tickets/{ticket_id}/collaborators", "People", UsersOut,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Response
 
-from services.desk.documents import ALIVE, Page, cut_page, linked
+from services.desk.documents import ALIVE, Page, cut_page, find_linked
 from services.desk.errors import InvalidParameter
 from services.desk.language.search import Search, run_search
 from services.desk.operations import users as operations
@@ -100,13 +100,13 @@ async def merge(user_id: UserKey, body: schemas.UserMerge, call: StaffCall) -> R
     return _USERS.answer(call, operations.merge_users(call.world, user_id, UserId(body.user.id)))
 
 
-async def related(user_id: UserKey, call: StaffCall) -> Response:
+async def show_related(user_id: UserKey, call: StaffCall) -> Response:
     """How many tickets a user requested, is assigned to and is in copy of."""
     users.need(call.world, user_id)
     counts = {
         "assigned_tickets": tickets.count_rows(call.world, equal(assignee_id=user_id) & ALIVE),
         "requested_tickets": tickets.count_rows(call.world, equal(requester_id=user_id) & ALIVE),
-        "ccd_tickets": tickets.count_rows(call.world, linked("ticket_links", "cc", str(user_id)) & ALIVE),
+        "ccd_tickets": tickets.count_rows(call.world, find_linked("ticket_links", "cc", str(user_id)) & ALIVE),
         "organization_subscriptions": 0,
     }
     return Json({"user_related": counts})
@@ -146,7 +146,7 @@ add_operations(router, (
     Operation("desk.users.delete", "DELETE", "/api/v2/users/{user_id}", "Delete", schemas.UserShown, delete),
     Operation("desk.users.merge", "PUT", "/api/v2/users/{user_id}/merge", "Merge", schemas.UserShown, merge),
     Operation("desk.users.related", "GET", "/api/v2/users/{user_id}/related", "Related", schemas.UserRelatedShown,
-              related),
+              show_related),
     Operation("desk.users.identities", "GET", "/api/v2/users/{user_id}/identities", "Identities", schemas.IdentitiesOut,
               identities),
     Operation("desk.users.organization_memberships", "GET", "/api/v2/users/{user_id}/organization_memberships",

@@ -162,10 +162,18 @@ class CommentDraft(TypedDict):
     author_id: NotRequired[UserId]
 
 
+class SystemMetadata(TypedDict, total=False):
+    """Where a change was made from."""
+
+    client: str
+    ip_address: str
+    location: str
+
+
 class Metadata(TypedDict):
     """What a client or the desk notes about a change."""
 
-    system: dict[str, Any]
+    system: SystemMetadata
     custom: dict[str, Any]
 
 
@@ -279,6 +287,19 @@ class JobEntry(TypedDict):
     seen_at: NotRequired[int | None]
 
 
+class JobResult(TypedDict):
+    """What became of one ticket of a job."""
+
+    index: NotRequired[int]
+    success: bool
+    id: NotRequired[TicketId]
+    action: NotRequired[Literal["update", "create", "delete", "merge"]]
+    status: NotRequired[Literal["Updated", "Created", "Deleted", "Merged", "Failed"]]
+    account_id: NotRequired[int]
+    error: NotRequired[str]
+    details: NotRequired[str]
+
+
 class JobStatusBody(TypedDict):
     """A job: one change of many tickets."""
 
@@ -287,7 +308,7 @@ class JobStatusBody(TypedDict):
     progress: int | None
     status: Literal["queued", "completed"]
     message: str | None
-    results: list[dict[str, Any]] | None
+    results: list[JobResult] | None
     due_at: int | None
     _kind: JobKind
     _entries: list[JobEntry]
@@ -340,6 +361,22 @@ class SlaTargetBody(TypedDict):
 MetricEventType = Literal["activate", "pause", "fulfill", "apply_sla", "breach", "update_status"]
 
 
+class PolicySummary(TypedDict):
+    """A policy of service levels, in short."""
+
+    id: int
+    title: str
+    description: str | None
+
+
+class AppliedSla(TypedDict):
+    """The target that a policy set, in minutes."""
+
+    target: int
+    business_hours: bool
+    policy: PolicySummary
+
+
 class MetricEventBody(TypedDict):
     """A step of a target's clock."""
 
@@ -348,7 +385,7 @@ class MetricEventBody(TypedDict):
     instance_id: int
     type: MetricEventType
     time_at: int
-    sla: NotRequired[dict[str, Any]]
+    sla: NotRequired[AppliedSla]
 
 
 class RatingBody(TypedDict):

@@ -15,9 +15,9 @@ from services.desk.rows.tickets import TicketBody, TicketRow
 from services.desk.rules.actions import apply_actions
 from services.desk.rules.conditions import Subject, holds, meets, to_number
 from services.desk.rules.office_hours import HOUR_MS, Schedule
-from services.desk.rules.rule_store import Rule, attributed, get_active_rules, get_schedule
+from services.desk.rules.rule_store import Rule, attribute, get_active_rules, get_schedule
 from services.desk.rules.subjects import subject_at_rest
-from services.desk.rules.triggers import draft_note, sent_by_rule
+from services.desk.rules.triggers import draft_note, list_sent_events
 from services.desk.rules.vocabulary import SINCE, UNTIL, Condition
 from services.desk.tables import automations, tickets
 from services.kernel.replay_cache import ReplayCache
@@ -98,7 +98,7 @@ def run_automations(world: World, after_ms: int, after_change: AfterChange) -> N
             row = read[key]
             if row is not None and meets(subject_at_rest(world, row, hour, schedule), rule.conditions):
                 before = world.revision
-                with attributed(world, automations, rule):
+                with attribute(world, automations, rule):
                     _REPLAYS.do(
                         world, (rule.id, key, hour), partial(_run_rule, world, rule.id, key, hour, after_change)
                     )
@@ -123,7 +123,7 @@ def _fire(world: World, rule: Rule, row: TicketRow, hour: int, after_change: Aft
     effect, via = apply_actions(world, row, rule.actions, None), rule.via("automation")
     body: TicketBody = {**row["body"], "_automated": {**done, str(rule.id): hour}}
     marked: TicketRow = {**row, "body": body}
-    sent = sent_by_rule(effect, via)
+    sent = list_sent_events(effect, via)
     change = change_ticket(world, marked, effect.changes, SYSTEM, via, draft_note(effect), sent=sent)
     if change is None:
         world.save(tickets, marked, "ticket.noted")
@@ -138,7 +138,7 @@ def _update_forecast(world: World, rules: list[Rule], after_ms: int) -> Forecast
     if forecast is None or not forecast.is_valid(world, rules, schedule):
         forecast = Forecast(rules, schedule, _forecast_template(world, rules, schedule))
         world.attachments[_FORECAST] = forecast
-    stale = _changed_tickets(world, forecast)
+    stale = _find_changed_tickets(world, forecast)
     earliest = forecast.earliest()
     if earliest is not None and earliest <= after_ms:
         stale.update(key for key, hour in forecast.hours.items() if hour <= after_ms)
@@ -154,17 +154,17 @@ def _update_forecast(world: World, rules: list[Rule], after_ms: int) -> Forecast
     return forecast
 
 
-def _changed_tickets(world: World, forecast: Forecast) -> set[TicketId]:
+def _find_changed_tickets(world: World, forecast: Forecast) -> set[TicketId]:
     """Returns the tickets that changed since the last look, and moves the forecast up to now."""
     if forecast.revision == world.revision:
         return set()
-    keys = _written_since(world, forecast.rules, forecast.revision)
+    keys = _find_written_since(world, forecast.rules, forecast.revision)
     forecast.revision = world.revision
     forecast.request = world.rows(_REQUEST_OF, {"revision": forecast.revision})[0][0]
     return keys
 
 
-def _written_since(world: World, rules: list[Rule], since: int) -> set[TicketId]:
+def _find_written_since(world: World, rules: list[Rule], since: int) -> set[TicketId]:
     """Returns tickets whose rows or targets were written; where incidents are counted, their problems too."""
     keys = {key for (key,) in world.rows(_WRITTEN, {"revision": since})}
     if any(condition.field == "number_of_incidents" for rule in rules for condition in rule.conditions):
@@ -174,15 +174,15 @@ def _written_since(world: World, rules: list[Rule], since: int) -> set[TicketId]
 
 def _forecast_template(world: World, rules: list[Rule], schedule: Schedule) -> dict[TicketId, int]:
     """Most tickets are as the template has them: the hours of those are worked out once for all episodes."""
-    known = _template_hours(world.fingerprint, repr((rules, schedule)))
+    hours = _template_hours(world.fingerprint, repr((rules, schedule)))
     unclosed = [key for (key,) in world.rows(_UNCLOSED)]
-    unknown = [key for key in unclosed if key not in known]
-    written = _written_since(world, rules, 0) if unknown else set()
+    unknown = [key for key in unclosed if key not in hours]
+    written = _find_written_since(world, rules, 0) if unknown else set()
     for key in unknown:
         if key not in written:
             row = tickets.must_exist(world, key)
-            known[key] = _first_hour(world, rules, row, world.start_ms, schedule)
-    return {key: hour for key in unclosed if (hour := known.get(key)) is not None}
+            hours[key] = _first_hour(world, rules, row, world.start_ms, schedule)
+    return {key: hour for key in unclosed if (hour := hours.get(key)) is not None}
 
 
 @lru_cache(maxsize=_TEMPLATES_KEPT)

@@ -11,7 +11,7 @@ from services.desk.rows.tickets import SlaTargetBody, SlaTargetRow, TicketRow
 from services.desk.rules.conditions import Subject, meets
 from services.desk.rules.office_hours import MINUTE_MS, Schedule
 from services.desk.rules.sla_policies import Policy, Target, parse_policy
-from services.desk.rules.sla_stages import Update, elapsed_before, next_stage
+from services.desk.rules.sla_stages import Update, measure_elapsed_before, next_stage
 
 _DONE = ("solved", "closed")
 _SINCE_CREATION = ("first_reply_time", "total_resolution_time")
@@ -62,7 +62,7 @@ def _build_target(
     if stage not in ("active", "paused"):
         return None
     since = row["created_at"] if target.metric in _SINCE_CREATION else metrics["status_updated_at"]
-    elapsed = _elapsed(row, target, office)
+    elapsed = _measure_elapsed(row, target, office)
     due = _due(since, target.minutes * MINUTE_MS - elapsed, target, office) if stage == "active" else None
     missed = due is not None and due <= now_ms
     return {
@@ -81,9 +81,9 @@ def _build_target(
     }
 
 
-def _elapsed(row: TicketRow, target: Target, office: Schedule) -> int:
+def _measure_elapsed(row: TicketRow, target: Target, office: Schedule) -> int:
     """Metrics count by the calendar; within office hours no more can have passed than the desk was open."""
-    passed = elapsed_before(target.metric, row["body"])
+    passed = measure_elapsed_before(target.metric, row["body"])
     if not target.in_office:
         return passed
     return min(passed, office.open_ms(row["created_at"], row["body"]["metrics"]["status_updated_at"]))

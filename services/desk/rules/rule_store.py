@@ -52,7 +52,7 @@ class Rule:
 
 
 @contextmanager
-def attributed(world: World, table: RuleTable, rule: Rule) -> Iterator[None]:
+def attribute(world: World, table: RuleTable, rule: Rule) -> Iterator[None]:
     """Attributes what the rule does to the agent, where the agent wrote or changed the rule."""
     actor = world.actor
     if any(change.actor in AGENTS for change in world.history(table, rule.id)):

@@ -3,12 +3,11 @@
 Every step is written as a metric event.
 """
 
-from typing import Any
-
 from services.desk.records.people import is_staff
 from services.desk.records.ticket_changes import TicketChange
 from services.desk.rows import MetricEventId, SlaTargetId, TicketId
 from services.desk.rows.tickets import (
+    AppliedSla,
     MetricEventBody,
     MetricEventRow,
     MetricEventType,
@@ -20,7 +19,7 @@ from services.desk.rows.tickets import (
 from services.desk.rules.office_hours import MINUTE_MS, Schedule
 from services.desk.rules.rule_store import get_schedule
 from services.desk.rules.sla_policies import Policy, Target, find_policy
-from services.desk.rules.sla_stages import LASTING, Update, elapsed_before, next_stage, restarts
+from services.desk.rules.sla_stages import LASTING, Update, measure_elapsed_before, next_stage, restarts
 from services.desk.rules.subjects import subject_of_change
 from services.desk.tables import metric_events, sla_targets, tickets, users
 from services.kernel.documents import equal
@@ -122,7 +121,7 @@ class _TargetClock:
             "business_hours": None,
             "started_at": since,
             "running_since_at": None,
-            "elapsed_ms": elapsed_before(self._target.metric, self._ticket["body"]),
+            "elapsed_ms": measure_elapsed_before(self._target.metric, self._ticket["body"]),
             "breached_at": None,
             "due_at": None,
         }
@@ -146,7 +145,7 @@ class _TargetClock:
         if body["stage"] == "active":
             changed["running_since_at"] = self._now
         if body["stage"] != "achieved":
-            sla = {"target": minutes, "business_hours": in_office, "policy": self._policy.summary()}
+            sla: AppliedSla = {"target": minutes, "business_hours": in_office, "policy": self._policy.summary()}
             numbered: SlaTargetBody = {**changed, "instance_id": max(1, changed["instance_id"])}
             _write_event(self._world, numbered, "apply_sla", self._now, sla)
         return changed
@@ -213,7 +212,7 @@ def _save(world: World, row: SlaTargetRow, body: SlaTargetBody, event: str) -> N
 
 
 def _write_event(
-    world: World, target: SlaTargetBody, kind: MetricEventType, at_ms: int, sla: dict[str, Any] | None = None
+    world: World, target: SlaTargetBody, kind: MetricEventType, at_ms: int, sla: AppliedSla | None = None
 ) -> None:
     body: MetricEventBody = {
         "ticket_id": target["ticket_id"],

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, get_args
+from typing import get_args
 
 import orjson
 
 from services.desk.rows import SlaPolicyId
 from services.desk.rows.rules import SlaPolicyBody
-from services.desk.rows.tickets import Metric, Priority
+from services.desk.rows.tickets import Metric, PolicySummary, Priority
 from services.desk.rules.conditions import Subject, meets
 from services.desk.rules.rule_store import cache_read
 from services.desk.rules.vocabulary import Conditions
@@ -42,7 +42,7 @@ class Policy:
         """Returns the targets by metric; a ticket without a priority has none."""
         return {target.metric: target for level, target in self.targets if level == priority}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PolicySummary:
         return {"id": self.id, "title": self.title, "description": self.description}
 
 

@@ -68,7 +68,7 @@ def _pause_in(update: Update, *statuses: Status) -> Stage:
     return "paused" if update.status in statuses else "active"
 
 
-def elapsed_before(metric: Metric, body: TicketBody) -> int:
+def measure_elapsed_before(metric: Metric, body: TicketBody) -> int:
     """Returns the milliseconds that count before the target was set: a ticket may change its policy late."""
     metrics = body["metrics"]
     match metric:

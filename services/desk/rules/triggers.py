@@ -10,7 +10,7 @@ from services.desk.rows import UserId
 from services.desk.rows.tickets import AuditRow, CommentDraft, SentEvent, TicketRow, Via
 from services.desk.rules.actions import Effect, apply_actions
 from services.desk.rules.conditions import meets
-from services.desk.rules.rule_store import Rule, attributed, get_active_rules, get_schedule
+from services.desk.rules.rule_store import Rule, attribute, get_active_rules, get_schedule
 from services.desk.rules.subjects import subject_of_change
 from services.desk.tables import triggers
 from services.kernel.world import World
@@ -28,7 +28,7 @@ def run_triggers(world: World, change: TicketChange) -> TicketRow:
             index += 1
             continue
         before = row
-        with attributed(world, triggers, rule):
+        with attribute(world, triggers, rule):
             row, audit = _fire(world, rule, row, audit, change.author_id)
         waiting.remove(rule)
         if row is not before:
@@ -40,7 +40,7 @@ def _fire(world: World, rule: Rule, row: TicketRow, audit: AuditRow, author_id: 
     """Does what the rule says; its events join the audit of the update."""
     effect = apply_actions(world, row, rule.actions, None if author_id == SYSTEM else author_id)
     via = rule.via("trigger")
-    sent = sent_by_rule(effect, via)
+    sent = list_sent_events(effect, via)
     change = change_ticket(world, row, effect.changes, SYSTEM, via, draft_note(effect), audit, sent=sent)
     return (row, append_events(world, audit, sent)) if change is None else (change.after, change.audit)
 
@@ -51,7 +51,7 @@ def draft_note(effect: Effect) -> CommentDraft | None:
     return None if comment is None else draft_comment(comment, author_is_staff=True, public=False)
 
 
-def sent_by_rule(effect: Effect, via: Via) -> list[SentEvent]:
+def list_sent_events(effect: Effect, via: Via) -> list[SentEvent]:
     """Returns the events of what a rule sent, with the rule as their source."""
     events = effect.sent.copy()
     for event in events:

@@ -190,8 +190,8 @@ class ReleaseTestsPass(Check):
         kit, requirements = read_kit(self.kit), read_kit(self.requirements)
         shared = {path: content for path, content in requirements.items() if not path.startswith(_RUNNER)}
         shared |= {**_below(kit, "metadata/"), **_below(kit, "program/")}
-        beside = {f"src/{path}": content for path, content in shared.items()}
-        trees = [{**beside, **self._as_sources(tree)} for tree in (sources, start, _below(kit, REFERENCE))]
+        shared_sources = {f"src/{path}": content for path, content in shared.items()}
+        trees = [{**shared_sources, **self._as_sources(tree)} for tree in (sources, start, _below(kit, REFERENCE))]
         return trees, orjson.loads(kit[CASES])
 
     def _as_sources(self, tree: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -108,7 +108,7 @@ class TreeProcess:
         except TimeoutError:
             # Under load a program that allocates memory may be slow at it; what it holds by now tells the two apart.
             limit = pool.current_pool().limits.memory // 8
-            is_hungry = pool.used_bytes(self._sandbox.process_ids()) > limit
+            is_hungry = pool.measure_used_bytes(self._sandbox.process_ids()) > limit
             answers.stopped = "resource" if is_hungry else "timeout"
             return None
         if line is None:

@@ -10,7 +10,7 @@ from services.ide.sandbox.pool import current_pool
 from services.ide.sandbox.sandbox import ProcessResult, SandboxLost
 from services.ide.sandbox.system_files import HOME
 from services.ide.tables import check_runs, workflows
-from services.ide.workspace.workspace import installed_images
+from services.ide.workspace.workspace import list_installed_images
 from services.kernel.statements import Statement
 from services.kernel.world import World
 
@@ -75,7 +75,7 @@ async def _run_command(world: World, repository: RepositoryRow, command: str, sh
         unpacked = await sandbox.run(["tar", "-x", "-C", tree], seconds=_SECONDS, stdin=archive)
         if unpacked.exit_code:
             raise SandboxLost(f"a commit could not be laid out: {unpacked.error_text}")
-        for image in await installed_images(world):
+        for image in await list_installed_images(world):
             await image.lay_out(sandbox)
         argv = ["/bin/bash", "-c", command]
         return await sandbox.run(argv, cwd=tree, seconds=_SECONDS, merged=True, now_ms=world.clock.now_ms())

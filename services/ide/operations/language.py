@@ -1,7 +1,7 @@
 """The language server: jedi in the workspace's own sandbox, one process per project."""
 
 import asyncio
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 from urllib.parse import unquote, urlsplit
 
 import orjson
@@ -18,6 +18,44 @@ _SECONDS = 20.0
 _START = "import sys; sys.path.insert(0, {!r}); from guest.symbols import main; main()"
 
 
+class Completion(TypedDict):
+    """A name that fits at a place, as the protocol of language servers has it."""
+
+    label: str
+    kind: int
+    detail: str
+    insertText: str
+
+
+class Position(TypedDict):
+    """A place in a file; both count from 0."""
+
+    line: int
+    character: int
+
+
+class Range(TypedDict):
+    """From a place to another."""
+
+    start: Position
+    end: Position
+
+
+class Location(TypedDict):
+    """A piece of a file."""
+
+    uri: str
+    range: Range
+
+
+class Symbol(TypedDict):
+    """A definition."""
+
+    name: str
+    kind: int
+    location: Location
+
+
 class LanguageServer:
     """A process that answers requests line by line."""
 
@@ -26,9 +64,7 @@ class LanguageServer:
         command = ["python3", "-I", "-c", _START.format(current_pool().runner.toolbox)]
         self._stream = LineStream(sandbox, command, project)
 
-    async def request(
-        self, kind: Literal["completions", "symbols", "search"], **arguments: Any
-    ) -> list[dict[str, Any]]:
+    async def request(self, kind: Literal["completions", "symbols", "search"], **arguments: Any) -> list[Any]:
         self._stream.write(orjson.dumps({"project": self._project, "kind": kind, **arguments}) + b"\n")
         try:
             async with asyncio.timeout(_SECONDS):
@@ -40,7 +76,7 @@ class LanguageServer:
         reply = orjson.loads(line)
         if "error" in reply:
             raise BadRequest(reply["error"])
-        items: list[dict[str, Any]] = reply["result"]
+        items: list[Any] = reply["result"]
         return items
 
     def stop(self) -> None:
@@ -61,16 +97,16 @@ async def stop(world: World, project: str) -> None:
         server.stop()
 
 
-async def completions(world: World, project: str, uri: str, line: int, character: int) -> list[dict[str, Any]]:
+async def completions(world: World, project: str, uri: str, line: int, character: int) -> list[Completion]:
     server = _server(world, project)
     return await server.request("completions", path=_path(uri), line=line, character=character)
 
 
-async def document_symbols(world: World, project: str, uri: str) -> list[dict[str, Any]]:
+async def document_symbols(world: World, project: str, uri: str) -> list[Symbol]:
     return await _server(world, project).request("symbols", path=_path(uri))
 
 
-async def workspace_symbols(world: World, project: str, query: str) -> list[dict[str, Any]]:
+async def workspace_symbols(world: World, project: str, query: str) -> list[Symbol]:
     return await _server(world, project).request("search", query=query)
 
 

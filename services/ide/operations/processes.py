@@ -45,7 +45,7 @@ async def run(
             argv,
             cwd=absolute_path(cwd or HOME),
             env=env,
-            seconds=allowed_seconds(seconds),
+            seconds=limit_seconds(seconds),
             merged=merged,
             stdin=stdin,
             now_ms=world.clock.now_ms(),
@@ -56,7 +56,7 @@ async def run(
     return result
 
 
-def allowed_seconds(seconds: float | None) -> float:
+def limit_seconds(seconds: float | None) -> float:
     """No request waits longer than the limits allow; 0 and less mean no wish of one's own."""
     most = current_pool().limits.wall_seconds
     return min(seconds, most) if seconds and seconds > 0 else most

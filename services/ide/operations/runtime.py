@@ -63,7 +63,7 @@ async def run(
     except NotFound as missing:
         raise _no_session(name) from missing
     except CommandTimedOut as late:
-        raise _timed_out(line, seconds) from late
+        raise _make_timeout(line, seconds) from late
     output = _remove_control_codes(command.output)
     if check == "raise" and command.exit_code:
         words = f"Command {line!r} failed with exit code {command.exit_code}. Here is the output:\n{output!r}"
@@ -82,7 +82,7 @@ async def interact(world: World, name: str, text: str, seconds: float | None, ex
     except NotFound as missing:
         raise _no_session(name) from missing
     except CommandTimedOut as late:
-        raise _timed_out(text, seconds) from late
+        raise _make_timeout(text, seconds) from late
     return Observation(_remove_control_codes(command.output).strip(), 0, command.matched or "")
 
 
@@ -118,7 +118,7 @@ async def execute(
     except Refusal as refusal:
         raise _as_exception(refusal) from refusal
     if result.timed_out:
-        raise _timed_out(line, seconds)
+        raise _make_timeout(line, seconds)
     return result
 
 
@@ -173,7 +173,7 @@ def _no_session(name: str) -> RuntimeFailed:
     return RuntimeFailed(_ERRORS + "SessionDoesNotExistError", f"session {name!r} does not exist")
 
 
-def _timed_out(command: str, seconds: float | None) -> RuntimeFailed:
+def _make_timeout(command: str, seconds: float | None) -> RuntimeFailed:
     return RuntimeFailed(
         _ERRORS + "CommandTimeoutError", f"timeout after {seconds} seconds while running command {command!r}"
     )

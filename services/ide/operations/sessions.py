@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.ide.errors import CommandTimedOut, Conflict, NotFound, explain_guest
-from services.ide.operations.processes import absolute_path, allowed_seconds
+from services.ide.operations.processes import absolute_path, limit_seconds
 from services.ide.operations.sandboxes import make_uuid
 from services.ide.sandbox.sandbox import GuestRefused, Operation, Reply, Sandbox, SandboxLost
 from services.ide.sandbox.system_files import HOME
@@ -112,7 +112,7 @@ async def send_input(world: World, name: str, key: str, text: str) -> None:
 
 async def read_logs(world: World, name: str, key: str, *, follow: bool = False) -> SessionCommand:
     """The output so far; with `follow`, the output at the command's end, within the time that a request may take."""
-    polls = int(allowed_seconds(None) / _POLL_SECONDS) if follow else 1
+    polls = int(limit_seconds(None) / _POLL_SECONDS) if follow else 1
     for _ in range(polls):
         command = _parse(key, await _request(world, name, "session_logs", key=key))
         if command.exit_code is not None or not follow:
@@ -155,7 +155,7 @@ async def _wait(
     arguments: dict[str, Any],
 ) -> SessionCommand:
     sandbox = await workspace_of(world).sandbox()
-    limit, now = allowed_seconds(seconds), world.clock.now_ms()
+    limit, now = limit_seconds(seconds), world.clock.now_ms()
     try:
         reply = await sandbox.request_within(operation, blob, limit, now=now, **arguments)
         if reply is None:

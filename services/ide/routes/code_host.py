@@ -156,12 +156,12 @@ async def list_check_runs(
 
 
 @router.get("/api/v3/repos/{owner}/{repo}/commits/{ref}/status", operation_id="ide.checks.status")
-async def combined_status(
+async def show_combined_status(
     repository: Repository, commit: CommitOfRef, serializer: RepositoryJson, world: CurrentWorld
 ) -> Response:
     """All that ran on a commit, summed up."""
     rows = await check_runs.run_all(world, repository, commit.sha)
-    return Json(serializer.combined_status(commit.sha, rows))
+    return Json(serializer.combine_status(commit.sha, rows))
 
 
 @router.get("/api/v3/search/code", operation_id="ide.search.code")

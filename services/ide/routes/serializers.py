@@ -286,7 +286,7 @@ class RepositorySerializer(Serializer):
             "stats": {"additions": additions, "deletions": deletions, "total": additions + deletions},
         }
 
-    def combined_status(self, sha: str, runs: list[CheckRunRow]) -> Document:
+    def combine_status(self, sha: str, runs: list[CheckRunRow]) -> Document:
         states = ["success" if run["conclusion"] == "success" else "failure" for run in runs]
         state = "pending" if not states else ("success" if set(states) == {"success"} else "failure")
         url = f"{self._url}/commits/{sha}"

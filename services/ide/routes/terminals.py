@@ -17,7 +17,14 @@ from services.ide.schemas.toolbox import TerminalCreated, TerminalIn, TerminalOu
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld
 from services.kernel.clock import iso
-from services.kernel.websockets import NoHandshake, Socket, SocketClosed, is_handshake, offered_subprotocols, upgrade
+from services.kernel.websockets import (
+    NoHandshake,
+    Socket,
+    SocketClosed,
+    is_handshake,
+    list_offered_subprotocols,
+    upgrade,
+)
 
 router = toolbox_router()
 # A client that offers it is told the exit code in a message, too, and not only when the socket is closed.
@@ -108,7 +115,7 @@ async def delete(sessionId: str, world: CurrentWorld) -> Response:
 def _connect(request: Request, terminal: Terminal) -> Response:
     """From the moment of the answer, so that nothing is missed."""
     watcher = terminal.watch()
-    with_exit = _EXIT_CONTROL in offered_subprotocols(request)
+    with_exit = _EXIT_CONTROL in list_offered_subprotocols(request)
     subprotocol = _EXIT_CONTROL if with_exit else None
     return upgrade(request, lambda socket: _talk(socket, terminal, watcher, with_exit=with_exit), subprotocol)
 
@@ -145,7 +152,7 @@ def _control(**fields: Any) -> str:
 
 
 def _read_envs(request: Request) -> dict[str, str]:
-    text = next((name for name in offered_subprotocols(request) if name.startswith(_ENVS_PREFIX)), None)
+    text = next((name for name in list_offered_subprotocols(request) if name.startswith(_ENVS_PREFIX)), None)
     if text is None:
         return {}
     encoded = text.removeprefix(_ENVS_PREFIX)

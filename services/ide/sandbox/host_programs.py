@@ -27,18 +27,18 @@ class HostProgram(NamedTuple):
 
 def find_programs() -> list[HostProgram]:
     """Raises MissingPrograms, with what to install."""
-    found, missing = [], {}
+    programs, missing = [], {}
     for package, entry in tomllib.loads(LIST.read_text()).items():
         for name in entry["programs"]:
             path = shutil.which(name, path=_FOLDERS)
             if path is None:
                 missing[name] = package
             else:
-                found.append(HostProgram(name, Path(path).resolve()))
+                programs.append(HostProgram(name, Path(path).resolve()))
     if missing:
         packages = " ".join(dict.fromkeys(missing.values()))
         raise MissingPrograms(f"{', '.join(missing)} not installed: apt-get install {packages}")
-    return found
+    return programs
 
 
 def list_libraries(files: Iterable[Path]) -> dict[str, Path]:

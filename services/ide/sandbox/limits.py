@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-MIB = 1 << 20
+from services.kernel.product import MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,10 +148,10 @@ class SandboxPool:
                     await sandbox.kill_everything()
 
     def _find_too_large(self, sandboxes: list[Sandbox]) -> list[Sandbox]:
-        return [sandbox for sandbox in sandboxes if used_bytes(sandbox.process_ids()) > self.limits.memory]
+        return [sandbox for sandbox in sandboxes if measure_used_bytes(sandbox.process_ids()) > self.limits.memory]
 
 
-def used_bytes(pids: list[int]) -> int:
+def measure_used_bytes(pids: list[int]) -> int:
     """Memory of processes' own, and memory that they share without a file; files lie on mounts with a size."""
     sizes = [size for pid in pids if (size := _read_size(pid)) is not None]
     own = sum(resident - shared for _, resident, shared in sizes)

@@ -94,7 +94,7 @@ class SystemTree:
         for name in _LOADED:
             if Path("/", name).exists():
                 self._copy(Path("/", name))
-        libraries = list_libraries(path for path in self._linked_files() if not path.is_symlink())
+        libraries = list_libraries(path for path in self._list_linked_files() if not path.is_symlink())
         home = libraries["libc.so.6"].parent.resolve()
         # These two are linked with libraries that are there already.
         libraries |= {name: home / name for name in _FOR_WHEELS if (home / name).exists()}
@@ -104,7 +104,7 @@ class SystemTree:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path.resolve(), target)
 
-    def _linked_files(self) -> Iterator[Path]:
+    def _list_linked_files(self) -> Iterator[Path]:
         """All but those of wheels, which need no more than `_FOR_WHEELS` of a machine."""
         packages = str(self._place(self._packages))
         for parent, _, names in os.walk(self._root / "usr"):

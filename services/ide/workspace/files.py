@@ -55,13 +55,13 @@ def find_planted_files(world: World) -> list[PlantedFile]:
     """Changes by Dayshift, before the agent came; the agent's own are not part of what it starts from."""
     return [
         PlantedFile(change.path, _content_or_none(change.before), _content_or_none(change.after))
-        for change in sorted(_changed_files(world, by_agent=False), key=lambda change: change.path)
+        for change in sorted(_list_changed_files(world, by_agent=False), key=lambda change: change.path)
     ]
 
 
 def find_edited_files(world: World, prefix: str = "") -> list[ChangedFile]:
     """Files that the agent left different from how it found them."""
-    return [change for change in _changed_files(world, by_agent=True) if change.path.startswith(prefix)]
+    return [change for change in _list_changed_files(world, by_agent=True) if change.path.startswith(prefix)]
 
 
 def read_tree(world: World, prefix: str) -> dict[str, bytes]:
@@ -91,7 +91,7 @@ def _undo(tree: dict[str, bytes], changes: Iterable[ChangedFile]) -> dict[str, b
     return tree
 
 
-def _changed_files(world: World, *, by_agent: bool) -> Iterator[ChangedFile]:
+def _list_changed_files(world: World, *, by_agent: bool) -> Iterator[ChangedFile]:
     return _net_files(change for change in world.changes(table=files) if (change.actor == AGENT) == by_agent)
 
 

@@ -193,7 +193,7 @@ def _plant(history: History, repository: RepositoryRow, planted: Sequence[Plante
 
 def _server_files(history: History) -> Iterator[_GitFile]:
     yield "config", 0o100644, _SERVER_CONFIG.encode()
-    yield "packed-refs", 0o100644, _packed_refs(history, {name: name for name in history.refs})
+    yield "packed-refs", 0o100644, _pack_refs(history, {name: name for name in history.refs})
     # git takes no folder without these for a repository, even while they are empty.
     for folder in ("refs/heads", "refs/tags", "objects/info"):
         yield folder, 0o040755, b""
@@ -210,7 +210,7 @@ def _clone_entries(
     refs = {ref: ref.replace("refs/heads/", "refs/remotes/origin/", 1) for ref in history.refs}
     own = [
         ("config", 0o100644, _CLONE_CONFIG.format(url=repository["ssh_url"], branch=branch).encode()),
-        ("packed-refs", 0o100644, _packed_refs(history, refs)),
+        ("packed-refs", 0o100644, _pack_refs(history, refs)),
         ("refs/remotes/origin/HEAD", 0o100644, f"ref: refs/remotes/origin/{branch}\n".encode()),
         (f"refs/heads/{branch}", 0o100644, f"{history.refs[f'refs/heads/{branch}'].hex()}\n".encode()),
     ]
@@ -219,7 +219,7 @@ def _clone_entries(
     yield ImageEntry(f"{name}/.git/index", 0o100644, make_index(tree, seconds), seconds + _INDEX_AFTER_SECONDS)
 
 
-def _packed_refs(history: History, names: Mapping[str, str]) -> bytes:
+def _pack_refs(history: History, names: Mapping[str, str]) -> bytes:
     """With the commit that an annotated tag names."""
     lines = ["# pack-refs with: peeled fully-peeled sorted "]
     for ref, name in sorted(names.items(), key=lambda pair: pair[1]):

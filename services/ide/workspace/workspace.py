@@ -115,7 +115,7 @@ def workspace_of(world: World) -> Workspace:
     return workspace
 
 
-async def installed_images(world: World) -> list[Image]:
+async def list_installed_images(world: World) -> list[Image]:
     """What is installed in a home folder beside the repositories."""
     return await _images.kit_images(world)
 

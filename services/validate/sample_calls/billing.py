@@ -5,6 +5,7 @@ from typing import Any
 
 from fixtures.tasks.family import Call
 from services.validate.attempt import Attempt, Stuck
+from services.validate.sample_calls import NowhereToWrite
 
 _OF_CUSTOMER = ("charges", "invoices", "subscriptions", "credit_notes", "payment_intents", "invoice_items")
 _READS = {
@@ -23,7 +24,7 @@ _READS = {
 _FIRST = frozenset({"customer", "charge", "invoice", "subscription"})
 
 
-class BillingSampleCalls:
+class BillingSampleCalls(NowhereToWrite):
     """Customers that the task does not speak of bear the mistakes."""
 
     def read_call(self) -> Call:

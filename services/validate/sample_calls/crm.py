@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from fixtures.tasks.family import Call
 from services.validate.attempt import Attempt, Stuck
+from services.validate.sample_calls import NowhereToWrite
 
 _OWNER = "hubspot_owner_id"
 _RECORDS = {
@@ -40,7 +41,7 @@ _MOST_KEYS = 25
 _OWNER_DIGITS = 4
 
 
-class CrmSampleCalls:
+class CrmSampleCalls(NowhereToWrite):
     """Contacts that the task does not speak of bear the mistakes."""
 
     def read_call(self) -> Call:
@@ -85,9 +86,9 @@ class CrmSampleCalls:
         for kind, properties in {**_RECORDS, **_ACTIVITIES}.items() if keys else ():
             yield Call(f"crm.{kind}.batch_read", {"inputs": inputs, "properties": list(properties)})
         for key, (kind, properties) in product(keys[:_MOST_KEYS], {**_ACTIVITIES, **_RECORDS}.items()):
-            yield Call(f"crm.{kind}.search", {**_beside(key), "properties": list(properties), "limit": 50})
+            yield Call(f"crm.{kind}.search", {**_filter_by_record(key), "properties": list(properties), "limit": 50})
         for key, (kind, properties) in product((key for key in keys if len(key) == _OWNER_DIGITS), _RECORDS.items()):
-            yield Call(f"crm.{kind}.search", {**_owned_by(key), "properties": list(properties), "limit": 100})
+            yield Call(f"crm.{kind}.search", {**_filter_by_owner(key), "properties": list(properties), "limit": 100})
 
     def find_first(self, argument: str, by: str) -> tuple[Call, tuple[str | int, ...]] | None:
         if argument not in _KINDS:
@@ -117,7 +118,7 @@ def _rename(contact: str, lastname: str) -> Call:
     return Call("crm.contacts.update", {"contactId": contact, "properties": {"lastname": lastname}})
 
 
-def _beside(key: str) -> dict[str, JsonValue]:
+def _filter_by_record(key: str) -> dict[str, JsonValue]:
     """Whatever stands on a record, of whichever kind the record is."""
     return {
         "filterGroups": [
@@ -126,7 +127,7 @@ def _beside(key: str) -> dict[str, JsonValue]:
     }
 
 
-def _owned_by(key: str) -> dict[str, JsonValue]:
+def _filter_by_owner(key: str) -> dict[str, JsonValue]:
     return {"filterGroups": [{"filters": [{"propertyName": _OWNER, "operator": "EQ", "value": key}]}]}
 
 

@@ -1,5 +1,6 @@
 """Moves at the desk."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from pydantic import JsonValue
 
 from fixtures.tasks.family import Call
 from services.validate.attempt import Attempt, Stuck
+from services.validate.sample_calls import Ask, NowhereToWrite, Reviewed
 
 _READS = (
     ("desk.tickets.show", "ticket_id"),
@@ -17,10 +19,13 @@ _READS = (
     ("desk.organizations.tickets", "organization_id"),
     ("desk.organizations.users", "organization_id"),
 )
+_LONGEST_REPLY = 2_400
+_ARTICLES_PER_PAGE = 100
+_BRIEF_NUMBERS = re.compile(r"(?<![\w.])#?(\d{3,})(?![\w.])")
 _FIRST = {"ticket_id": "tickets", "user_id": "users", "organization_id": "organizations"}
 
 
-class DeskSampleCalls:
+class DeskSampleCalls(NowhereToWrite):
     """Tickets that the task does not speak of bear the mistakes."""
 
     def read_call(self) -> Call:
@@ -66,6 +71,23 @@ class DeskSampleCalls:
         changes: dict[str, JsonValue] = {"comment": {"body": question, "public": False}}
         return Call("desk.tickets.update", {"ticket_id": thread, "ticket": changes})
 
+    def write_everywhere(self, brief: str, text: str, _reviewed: Reviewed, ask: Ask) -> None:
+        for ticket in _tickets(brief):
+            for public in (False, True):
+                changes: dict[str, JsonValue] = {"comment": {"body": text[:_LONGEST_REPLY], "public": public}}
+                changes |= {"status": "solved"} if public else {}
+                ask(Call("desk.tickets.update", {"ticket_id": ticket, "ticket": changes}))
+
+    def read_threads(self, brief: str, ask: Ask) -> str:
+        answers = [ask(Call("desk.comments.list", {"ticket_id": ticket})) for ticket in _tickets(brief)]
+        comments = [comment for answer in answers if answer for comment in answer["comments"]]
+        return "\n".join(comment["plain_body"] for comment in comments)
+
+    def has_source(self, kind: str, name: str, ask: Ask) -> bool | None:
+        if kind != "article":
+            return None
+        return any(article["title"] == name and article["body"] for article in _read_articles(ask))
+
     def _bystanders(self, attempt: Attempt) -> list[dict[str, Any]]:
         listed = attempt.do(Call("desk.tickets.list", {"per_page": 100, "sort_by": "status", "sort_order": "asc"}))
         bystanders = [
@@ -76,6 +98,20 @@ class DeskSampleCalls:
         if len(bystanders) < 5:
             raise Stuck("too few tickets stand by")
         return bystanders
+
+
+def _tickets(brief: str) -> list[int]:
+    return [int(number) for number in _BRIEF_NUMBERS.findall(brief)][:8]
+
+
+def _read_articles(ask: Ask) -> Iterator[dict[str, Any]]:
+    page = 1
+    while True:
+        answer = ask(Call("desk.articles.list", {"per_page": _ARTICLES_PER_PAGE, "page": page}))
+        yield from answer["articles"]
+        if not answer.get("next_page"):
+            return
+        page += 1
 
 
 def _rename(ticket: int, subject: str) -> Call:

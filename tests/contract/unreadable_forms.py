@@ -12,7 +12,7 @@ _UNREADABLE = (
 _KINDS = ("multipart/form-data; boundary=mark", "multipart/form-data")
 
 
-def unreadable_forms(http: httpx.Client, path: str) -> set[int]:
+def send_unreadable_forms(http: httpx.Client, path: str) -> set[int]:
     """How they are answered."""
     return {
         http.post(path, content=body, headers={"content-type": kind}).status_code
