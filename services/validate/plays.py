@@ -1,8 +1,9 @@
-"""`python -m services.validate.plays FILE`: writes the table of blind play into docs/verdict-quality.md.
+"""`python -m services.validate.plays [FILE …]`: writes the table of blind play into docs/verdict-quality.md.
 
-FILE is a record of plays, one JSON object per line: the family (`task`), the `player`, `calls`, `outcome`, `reward`,
-and whose fault a disputed verdict was (`fault`: mine, environment, unclear; null where nobody disputed it). A later
-line of the same `play` replaces an earlier one.
+Each FILE is a player's record of plays, one JSON object per line: the family (`task`), the `player`, `calls`,
+`outcome`, `reward`, and whose fault a disputed verdict was (`fault`: mine, environment, unclear; null where nobody
+disputed it). A later line of the same `play` of the same file replaces an earlier one. Without a FILE, the records in
+docs/plays are read: those of the last round.
 """
 
 import json
@@ -13,7 +14,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "verdict-quality.md"
+from fixtures.tasks import registry
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE, RECORDS = _DOCS / "verdict-quality.md", _DOCS / "plays"
+_ALL_PLAYED = "every family was played"
 BEGIN, END = "<!-- plays: begin -->", "<!-- plays: end -->"
 _HEAD = ("family", "plays", "passed", "disputed", "environment's fault", "false passes", "median calls")
 
@@ -51,14 +56,25 @@ def read_plays(lines: Iterable[str]) -> list[Play]:
     ]
 
 
-def make_table(plays: Sequence[Play]) -> str:
+def read_files(paths: Iterable[Path]) -> list[Play]:
+    """The plays of all players; two players may have given a play the same name."""
+    return [play for path in paths for play in read_plays(path.read_text(encoding="utf-8").splitlines())]
+
+
+def tell_unplayed(played: Iterable[str], names: Iterable[str]) -> str:
+    """The families that the round left out, by name."""
+    left_out = sorted(set(names) - set(played))
+    return f"Not played in this round: {', '.join(f'`{name}`' for name in left_out) or f'none, {_ALL_PLAYED}'}."
+
+
+def make_table(plays: Sequence[Play], names: Iterable[str] = ()) -> str:
     families = sorted({play.task for play in plays})
     rows = [_row(family, [play for play in plays if play.task == family]) for family in families]
     lines = ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD), *rows, _row("**all**", plays)]
     wrong, false_passes = sum(play.is_wrong for play in plays), sum(play.is_false_pass for play in plays)
     count = len(plays)
     rates = f"Wrong verdicts: {wrong} of {count} ({_rate(wrong, count)}), of these false passes: {false_passes}."
-    return "\n".join((*lines, "", rates))
+    return "\n".join((*lines, "", rates, tell_unplayed(families, names)))
 
 
 def write_table(page: str, table: str) -> str:
@@ -88,10 +104,11 @@ def _rate(part: int, whole: int) -> str:
 
 
 def main(words: Sequence[str]) -> None:
-    if len(words) != 1:
+    paths = [Path(word) for word in words] or sorted(RECORDS.glob("*.jsonl"))
+    if not paths or not all(path.is_file() for path in paths):
         raise SystemExit(__doc__)
-    plays = read_plays(Path(words[0]).read_text(encoding="utf-8").splitlines())
-    PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8"), make_table(plays)), encoding="utf-8")
+    table = make_table(read_files(paths), registry.families())
+    PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
 
 
 if __name__ == "__main__":

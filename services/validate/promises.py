@@ -132,8 +132,22 @@ def other_ways_earn_one(trial: Trial) -> Iterator[PromiseResult]:
 def mistakes_do_not_pass(trial: Trial) -> Iterator[PromiseResult]:
     for name in trial.family.mistakes(trial.instance_and_trouble[1]):
         verdict = trial.play(policies.mistake(name))[0]
-        because = f"{verdict.outcome}, reward {verdict.reward}"
-        yield PromiseResult(f"mistake: {name}", verdict.outcome == "failed", because, verdict.reward)
+        most = _most_for_a_part(trial.family, name, verdict)
+        held = verdict.outcome == "failed" and verdict.reward is not None and verdict.reward <= most
+        because = f"{verdict.outcome}, reward {verdict.reward}, at most {most:g} is due"
+        yield PromiseResult(f"mistake: {name}", held, because, verdict.reward)
+
+
+def _most_for_a_part(family: Family[Any], mistake: str, verdict: Verdict) -> float:
+    """What a mistake may earn: the goals that it reaches in full.
+
+    A part of one goal is worth nothing, unless the family says what was done honestly. Code is judged as a whole.
+    """
+    goals = [finding for finding in verdict.findings if finding.weight > 0]
+    if mistake in family.part_credit:
+        return sum(goal.weight * goal.score for goal in goals) + _TOLERANCE
+    whole = sum(goal.weight for goal in goals if goal.score == 1)
+    return 0.0 if family.products == ("ide",) else whole + _TOLERANCE
 
 
 def values_can_be_found(trial: Trial) -> Iterator[PromiseResult]:

@@ -20,6 +20,20 @@ def stack(company: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     started.stop()
 
 
+@pytest.mark.parametrize(("name", "product"), [("Desk-v0", "desk"), ("Billing-v0", "billing")])
+def test_a_product_without_a_task_draws_families_of_its_own(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, name: str, product: str
+) -> None:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_URL", f"http://127.0.0.1:{stack.base}")
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", TOKEN)
+    env = gymnasium.make(f"dayshift/{name}", world=WORLD)
+    drawn = {env.reset(seed=seed)[1]["task"] for seed in range(6)}
+    env.close()
+
+    assert len(drawn) > 1
+    assert all(task.startswith(f"{product}/") for task in drawn)
+
+
 def test_without_a_task_the_office_draws_work_that_spans_products(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,8 @@
 """A logistic regression over numbers, and how well it tells two kinds of rows apart on rows that it has not seen."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +22,21 @@ class Separation:
     area: float
     planted: int
     others: int
+    # By the part of the rows, of those that have both kinds: the same scores, compared within the part alone.
+    parts: Mapping[object, "Separation"] = field(default_factory=dict)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the area of a guess (Hanley and McNeil): it follows from the numbers of rows."""
+        return math.sqrt((0.25 + (self.planted + self.others - 2) / 12) / (self.planted * self.others))
 
 
 def separate(
-    features: Sequence[Sequence[float]], planted: Sequence[bool], groups: Sequence[object], rows: Sequence[object]
+    features: Sequence[Sequence[float]],
+    planted: Sequence[bool],
+    groups: Sequence[object],
+    rows: Sequence[object],
+    parts: Sequence[object] = (),
 ) -> Separation:
     """Learns on four fifths of the rows and judges the rest, in turn.
 
@@ -42,7 +54,22 @@ def separate(
     different = [
         len({row for row, label in zip(rows, planted, strict=True) if label is kind}) for kind in (True, False)
     ]
-    return Separation(area_under_curve(scores, labels), *different)
+    return Separation(area_under_curve(scores, labels), *different, _compare_parts(scores, labels, rows, parts))
+
+
+def _compare_parts(
+    scores: Numbers, labels: npt.NDArray[np.bool_], rows: Sequence[object], parts: Sequence[object]
+) -> dict[object, Separation]:
+    compared: dict[object, Separation] = {}
+    for part in dict.fromkeys(parts):
+        inside = np.array([other == part for other in parts])
+        different = [
+            len({row for row, is_inside in zip(rows, inside & kind, strict=True) if is_inside})
+            for kind in (labels, ~labels)
+        ]
+        if all(different):
+            compared[part] = Separation(area_under_curve(scores[inside], labels[inside]), *different)
+    return compared
 
 
 def _fold(keys: Sequence[object], counted: Sequence[bool]) -> list[int]:

@@ -1,10 +1,11 @@
 """The kinds of rows that families plant: where they stand, when they were made, and what they are compared with."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fixtures.codebase.packages import packages
+from services.kernel.changes import Change
 
 _HOUR = 3_600_000
 
@@ -109,6 +110,11 @@ def _user_state(row: Row, _: Statuses) -> object:
     return fields["role"], fields["organization_id"] is None, fields["suspended"]
 
 
+def _is_customer(row: Row) -> object:
+    """Staff join on working days, and customers write at any time."""
+    return fields_of(row)["role"] == "end-user"
+
+
 def _user_number(row: Row) -> tuple[object, int]:
     """Staff and customers are numbered apart."""
     return fields_of(row)["role"] == "end-user", int(row["id"])
@@ -171,13 +177,15 @@ KINDS: tuple[Kind, ...] = (
     Kind("tickets", "desk", "tickets", _ticket_state, where=_is_by_somebody),
     Kind("comments", "desk", "comments", _comment_state, owner=_ticket_of),
     Kind("audits", "desk", "audits", _audit_state, owner=_ticket_of, where=_is_more_than_a_status),
-    Kind("users", "desk", "users", _user_state, number=_user_number),
+    Kind("users", "desk", "users", _user_state, number=_user_number, maker=_is_customer),
     Kind("identities", "desk", "identities"),
     _billing("invoices", _invoice_state, number=_invoice_number, maker=_is_manual),
     _billing("invoice_items", lambda _: None),
-    _billing("invoice_lines", _type_of_line, owner=lambda row: row["body"]["invoice"], maker=_type_of_line),
+    # Most lines are those of long invoices: how many an invoice has is not compared by its lines.
+    _billing("invoice_lines", _type_of_line, maker=_type_of_line),
     _billing("invoice_payments", lambda body: body["status"], maker=lambda body: body["status"]),
-    _billing("payment_intents", lambda body: body["status"]),
+    # A payment that failed is compared with others that did.
+    _billing("payment_intents", lambda body: (body["status"], body["last_payment_error"] is None)),
     _billing("charges", lambda body: (body["status"], body["payment_method_details"]["type"])),
     _billing("events", lambda body: body["type"]),
     Kind(
@@ -187,5 +195,49 @@ KINDS: tuple[Kind, ...] = (
         lambda row, _: (row["state"], row["is_pull"]),
         where=_is_of_the_company,
         number=_issue_number,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedKind:
+    """Rows of the template that setups change, which are compared with what they were."""
+
+    name: str
+    product: str
+    table: str
+    # By family: why what such a row has or lacks is what the task is about.
+    content: Mapping[str, str] = field(default_factory=dict)
+
+    def covers(self, change: Change) -> bool:
+        row = change.after or change.before or {}
+        return change.table == self.table and row.get("kind") in (None, self.name)
+
+
+CHANGED_KINDS: tuple[ChangedKind, ...] = (
+    ChangedKind(
+        "contacts",
+        "crm",
+        "objects",
+        {"crm/merge-duplicates": "two records of one person have something in common, and are told by it"},
+    ),
+    ChangedKind("companies", "crm", "objects"),
+    ChangedKind("deals", "crm", "objects"),
+    ChangedKind(
+        "leads", "crm", "objects", {"crm/reassign-book": "leads get an owner, for the leaver must own some of them"}
+    ),
+    ChangedKind(
+        "customers",
+        "billing",
+        "customers",
+        {
+            "desk/failed-payment": "who owes is delinquent, as billing itself writes it",
+            "office/departed-colleague": "the brief names the field that holds the account manager",
+            "office/forget-person": "the fields that name the person are what is to be found",
+        },
+    ),
+    ChangedKind("invoices", "billing", "invoices"),
+    ChangedKind(
+        "users", "desk", "users", {"desk/access-lockout": "the field that locks somebody out, whom the ticket names"}
     ),
 )

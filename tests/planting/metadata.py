@@ -15,7 +15,7 @@ from services.kernel.chance import Chance
 from services.kernel.changes import Change
 from services.kernel.statements import Statement
 from services.kernel.world import World
-from tests.planting.kinds import Kind, Row, fields_of
+from tests.planting.kinds import ChangedKind, Kind, Row, fields_of
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _WEEK = 7 * _DAY
@@ -138,6 +138,27 @@ class Population:
             "numbers used up per hour": math.log(max(1, number - low) / hours),
             "distance in the listing": math.log1p(abs(bisect_left(self._numbers[series], number) - place)),
         }
+
+
+def describe_changed(
+    kind: ChangedKind, changes: Sequence[Change], group: object, now_ms: int, alter: Alter = lambda row: row
+) -> Iterator[Described]:
+    """Rows of the template that a setup changed, each beside what it was."""
+    changed = [
+        (change.row_id, change.before, change.after)
+        for change in changes
+        if change.before and change.after and kind.covers(change)
+    ]
+    for key, before, after in Chance(0, str(group)).shuffled(changed)[:_MOST_PER_SETUP]:
+        yield Described((group, key), _describe_state(alter(after), now_ms), planted=True, group=group)
+        yield Described(("before", group, key), _describe_state(before, now_ms), planted=False, group=group)
+
+
+def _describe_state(row: Row, now_ms: int) -> dict[str, float]:
+    updated = row.get("updated_at")
+    age = {} if updated is None else {"edited ago": math.log1p(max(0, now_ms - updated) / _SECOND)}
+    edit = _describe_edit(row["created_at"], updated) if "created_at" in row else {}
+    return age | edit | describe_fields(fields_of(row))
 
 
 def _describe_moment(moment: int) -> dict[str, float]:

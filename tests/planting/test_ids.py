@@ -10,6 +10,7 @@ from fixtures.tasks.people import draw_private_address
 from services.crm.object_types import BY_NAME
 from services.crm.operations.history import read_history
 from services.crm.tables import objects
+from services.ide.operations.sandboxes import make_uuid
 from services.kernel.chance import Chance
 from services.kernel.changes import PLANTED
 from services.validate.attempt import Attempt, TrialContext, attempt
@@ -55,6 +56,15 @@ def test_new_rows_get_other_ids_in_another_seed(setups: Setups) -> None:
 
     assert len({ticket for ticket, _, _ in taken}) > 15
     assert len({event for _, event, _ in taken}) == len({digest for _, _, digest in taken}) == 20
+
+
+def test_a_sandbox_has_another_id_in_another_seed(setups: Setups) -> None:
+    made = []
+    for seed in range(20):
+        with setups.forks(("ide",), seed) as worlds:
+            made.append(make_uuid(worlds["ide"].ids, "sandbox"))
+
+    assert len(set(made)) == 20
 
 
 @pytest.mark.parametrize("name", ["crm/correct-contact", "crm/reassign-book", "crm/merge-duplicates"])

@@ -56,6 +56,17 @@ def test_both_packages_have_complete_metadata() -> None:
         assert missing == set(), folder
 
 
+def test_every_family_and_every_cheat_is_tried_each_night() -> None:
+    loaded: dict[Any, Any] = workflow()
+    nightly = loaded["jobs"]["nightly"]
+    commands = [step.get("run", "") for step in nightly["steps"]]
+
+    # YAML 1.1 reads the key `on` as a truth.
+    assert loaded[True]["schedule"]
+    assert "schedule" in nightly["if"]
+    assert {"make validate", "make redteam"} <= set(commands)
+
+
 def test_the_workflow_runs_the_commands_of_the_readme() -> None:
     jobs = workflow()["jobs"]
     run = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from fixtures.tasks.family import SPLITS, InstanceDraw, Split
-from fixtures.tasks.instance_counts import MOST_INSTANCES, InstanceCount, read_counts
+from fixtures.tasks.instance_counts import MOST_INSTANCES, InstanceCount, read_counts, read_reasons
 from fixtures.tasks.registry import families, family
 from services.instances import WORLD, InstanceCounter
 from services.kernel.config import Settings
@@ -72,6 +72,15 @@ def test_every_family_and_split_was_measured() -> None:
 
     assert {name: set(counts) for name, counts in read_counts().items()} == listed
     assert all(1 <= count.count <= MOST_INSTANCES for counts in read_counts().values() for count in counts.values())
+
+
+def test_every_family_with_fewer_instances_says_why() -> None:
+    fewer = {
+        name for name, counts in read_counts().items() if min(count.count for count in counts.values()) < MOST_INSTANCES
+    }
+
+    assert set(read_reasons()) == fewer
+    assert all(len(reason.split()) >= 10 for reason in read_reasons().values())
 
 
 def test_larger_seeds_begin_again() -> None:

@@ -51,7 +51,7 @@ def judge(loop: asyncio.Runner, fix: Fix, sources: Sources) -> tuple[float, str]
         if check.has_cases:
             grade = await check.grade_cases(found_sources(fix), sources)
             because = f"{because}; {grade.because}"
-            score = score if grade.is_right else min(score, type(score)(1, 2))
+            score = score if grade.is_right else type(score)(0)
         return float(score), f"{because} {flags}"
 
     return loop.run(run())

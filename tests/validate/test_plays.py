@@ -1,11 +1,24 @@
 """The table of blind play: the last word on a play counts, and only finished plays do."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.validate.plays import BEGIN, END, PAGE, make_table, read_plays, write_table
+from fixtures.tasks.registry import families
+from services.validate.plays import (
+    BEGIN,
+    END,
+    PAGE,
+    RECORDS,
+    make_table,
+    read_files,
+    read_plays,
+    tell_unplayed,
+    write_table,
+)
 
 
 def line(play: str, task: str, outcome: str | None, fault: str | None = None, calls: int = 10) -> str:
@@ -42,6 +55,35 @@ def test_the_table_stands_between_the_marks_of_the_page() -> None:
     assert written.partition(BEGIN)[0] == page.partition(BEGIN)[0]
     assert written.partition(END)[2] == page.partition(END)[2]
     assert write_table(written, make_table(PLAYS)) == written
+
+
+def test_two_players_may_use_the_same_names(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for path in paths:
+        path.write_text(line("a", "crm/one", "passed") + "\n", encoding="utf-8")
+
+    assert "| **all** | 2 | 2 |" in make_table(read_files(paths))
+
+
+def test_families_that_nobody_played_are_named() -> None:
+    assert "Not played in this round: `ide/three`." in make_table(PLAYS, ("crm/one", "desk/two", "ide/three"))
+    assert "none, every family was played." in make_table(PLAYS, ("crm/one", "desk/two"))
+
+
+def test_the_page_names_every_family_that_its_table_lacks() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    played = re.findall(r"^\| (\w+/[\w-]+) \|", table, re.MULTILINE)
+
+    assert played
+    assert set(played) <= set(families())
+    assert tell_unplayed(played, families()) in table
+
+
+def test_the_table_is_that_of_the_records_in_the_repository() -> None:
+    records = sorted(RECORDS.glob("*.jsonl"))
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert not records or write_table(page, make_table(read_files(records), families())) == page
 
 
 def test_a_page_without_marks_is_refused() -> None:

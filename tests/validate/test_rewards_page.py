@@ -19,7 +19,9 @@ from services.control.verdicts import Evidence, score
 from services.kernel.harness_replies import FindingReply
 from services.validate.attempt import TrialContext
 from services.validate.in_process_stack import InProcessStack
+from services.validate.know_nothing import POLICIES
 from services.validate.promises import Trial, check_promises
+from services.validate.run import SEEDS_OF_A_SUITE
 from tests.company import small_company
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "rewards.md").read_text()
@@ -69,6 +71,27 @@ def test_the_page_lists_every_flag() -> None:
 
     assert listed is not None
     assert re.findall(r"`(\w+)`", listed[0]) == [tag.value for tag in Tag]
+
+
+def test_the_page_lists_every_mistake_that_is_paid_for_a_part_of_a_goal() -> None:
+    listed = re.search(r"<!-- part credit: begin -->\n(.*?)<!-- part credit: end -->", PAGE, re.DOTALL)
+    rows = [
+        f"| `{found.id}` | {mistake} | {reason} |"
+        for found in families().values()
+        for mistake, reason in found.part_credit.items()
+    ]
+
+    assert listed is not None
+    assert sorted(listed[1].splitlines()[2:]) == sorted(rows)
+
+
+def test_the_page_says_at_how_many_seeds_families_with_a_suite_are_played() -> None:
+    suites = [f"`{found.id}`" for found in families().values() if found.runs_a_suite]
+    plays = f"{len(POLICIES)} policies at 20 seeds of {len(suites)} families are {len(POLICIES) * 20 * len(suites)}"
+
+    assert f"they are played at {SEEDS_OF_A_SUITE} seeds and not at 20" in PAGE
+    assert plays in PAGE
+    assert all(name in PAGE for name in suites)
 
 
 _READ: EpisodeStep = {

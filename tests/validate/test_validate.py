@@ -133,9 +133,25 @@ class RightMistake(CorrectContact):
         return {"by the book": self.oracle(trouble)}
 
 
+class HalfPaid(CorrectContact):
+    """A number in the wrong field is paid for, though no goal is reached."""
+
+    def goals(self, trouble: WrongNumber) -> tuple[Goal, ...]:
+        accepted = {"mobilephone": (trouble.right,), "phone": (trouble.right,)}
+        wanted = {"record_id": trouble.contact, "accepted": accepted}
+        return (Goal(CheckQuestion("crm", "RecordMatches", wanted), Fraction(1)),)
+
+
+class HonestlyPaid(HalfPaid):
+    """It says why."""
+
+    part_credit: ClassVar[Mapping[str, str]] = {"the mobile number": "the number is on file"}
+
+
 @pytest.mark.parametrize(
     ("kind", "promise"),
     [
+        (HalfPaid, "mistake: the mobile number"),
         (Guessing, "values_can_be_found"),
         (Unwritten, "policy_is_readable"),
         (Misquoting, "policy_is_readable"),
@@ -153,6 +169,18 @@ def test_a_family_that_breaks_a_promise_is_found_out(
     context: TrialContext, kind: type[CorrectContact], promise: str
 ) -> None:
     assert promise in broken_promises(context, kind(f"crm/{kind.__name__.lower()}"))
+
+
+def test_a_mistake_may_be_paid_for_the_part_that_its_family_names(context: TrialContext) -> None:
+    assert "mistake: the mobile number" not in broken_promises(context, HonestlyPaid("crm/honest"))
+
+
+def test_part_credit_names_mistakes_that_there_are(context: TrialContext) -> None:
+    for found in families().values():
+        if found.part_credit and found.products == ("crm",):
+            names = {name for seed in range(6) for name in found.mistakes(draw_instance(context, found, seed)[1])}
+
+            assert set(found.part_credit) <= names, found.id
 
 
 class Asking(CorrectContact):

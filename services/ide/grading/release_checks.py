@@ -1,13 +1,16 @@
 """The check of a fix in a public package: the newer release's own tests, run hidden."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import PurePosixPath
 
 import orjson
 from pydantic import Field
 
+from services.ide.byte_cache import ByteCache
 from services.ide.grading import grader, integrity, module_files
 from services.ide.grading.code_checks import cap_by_flags, find_command_flags_of, fits_a_sandbox
 from services.ide.grading.integrity import EditedFile, Flag
@@ -33,16 +36,36 @@ _HARMLESS = frozenset({"config"})
 # By kit, how many tests pass before the fix and with it, where nobody counted them beforehand.
 _due: dict[str, int] = {}
 _MOST_DUE = 1000
+_MOST_CACHED_BYTES = 8 << 20
 _WORDS = ("layout", "order", "limits", "edges", "values", "names", "blanks", "defaults", "nesting", "repeats")
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """All tests once, those that failed twice more, and the test that had to fail among them."""
+
+    canary: Canary
+    whole: SuiteResults
+    alone: tuple[SuiteResults, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(
+            len(test) + len(outcome) for run in (self.whole, *self.alone) for test, outcome in run.outcomes.items()
+        )
+
+
+# By a digest of the tree and of what is run on it: only runs without a flag.
+_runs_cache: ByteCache[_Runs] = ByteCache(_MOST_CACHED_BYTES, lambda runs: runs.size)
 
 
 class ReleaseTestsPass(Check):
     """Tests that failed pass, and no test that passed fails.
 
     Tests, settings and requirements are those of a kit that was made before the episode; of the agent's tree only the
-    package's code is run. The tests that failed run three times, once among all others. Half is for the share of
-    them that pass, the other half only for all of them; nothing is left once anything got worse. Where the kit has
-    cases, the reference solution decides them, too.
+    package's code is run. The tests that failed run three times, once among all others. A fix is whole or it is none:
+    code that fits some of the tests is what special cases for the reported example look like, so a part earns nothing.
+    Where the kit has cases, the reference solution decides them, too.
     """
 
     # The repository's root below home, the folder in it that is imported from, and the package's folder or module.
@@ -76,26 +99,49 @@ class ReleaseTestsPass(Check):
         judged = await find_judged_tree(world, self.root, source=self.source)
         start = self.sources_of(read_start_tree(world, prefix), prefix)
         sources = self.sources_of(judged.files, prefix, judged.links)
-        canary = _draw_canary(world, self.fail_to_pass[0])
-        whole, *alone = await asyncio.gather(
-            self.run_suite(sources, canary),
-            *(self.run_alone(sources, canary) for _ in range(_RUNS_ALONE)),
-        )
-        due = self.kept
-        if due is None or self.count_kept(whole) < due:
-            # Before anybody is blamed: another machine or another Python may fail some of the tests by itself.
-            due = await self._count_due(start, canary)
-        score, because, flags = self.judge_results(whole, alone, canary, due)
-        if self.has_cases:
-            grade = await self.grade_cases(start, sources)
-            flags += grade.flags
-            because = f"{because}; of further calls {grade.because}"
-            if not grade.is_right:
-                score = min(score, Fraction(0) if grade.kept < grade.to_keep else Fraction(1, 2))
+        if sources == start:
+            score, because, flags = Fraction(0), "the package is as it was found", list[Flag]()
+        else:
+            score, because, flags = await self._judge_sources(world, start, sources)
         flags += await asyncio.to_thread(self._read_flags, judged, prefix, start, sources)
         flags += [*ReportHonest().run(world).flags, *find_command_flags_of(world)]
         kept = dict.fromkeys(flag for flag in flags if flag[0] not in _HARMLESS)
         return Finding(type(self).__name__, cap_by_flags(score, kept), because, tuple(kept))
+
+    async def _judge_sources(
+        self, world: World, start: Mapping[str, bytes], sources: Mapping[str, bytes]
+    ) -> tuple[Fraction, str, list[Flag]]:
+        runs = await self._run_or_recall(sources, _draw_canary(world, self.fail_to_pass[0]))
+        due = self.kept
+        if due is None or self.count_kept(runs.whole) < due:
+            # Before anybody is blamed: another machine or another Python may fail some of the tests by itself.
+            due = await self._count_due(start, runs.canary)
+        score, because, flags = self.judge_results(runs.whole, runs.alone, runs.canary, due)
+        if self.has_cases:
+            grade = await self.grade_cases(start, sources)
+            flags += grade.flags
+            because = f"{because}; of further calls {grade.because}"
+            score = score if grade.is_right else Fraction(0)
+        return score, because, flags
+
+    async def _run_or_recall(self, sources: Mapping[str, bytes], canary: Canary) -> "_Runs":
+        """Rollouts of one task come in groups, and many end in the same bytes: those that behaved do not run again."""
+        key = self._key_of(sources)
+        if key in _runs_cache:
+            return _runs_cache[key]
+        whole, *alone = await asyncio.gather(
+            self.run_suite(sources, canary),
+            *(self.run_alone(sources, canary) for _ in range(_RUNS_ALONE)),
+        )
+        runs = _Runs(canary, whole, tuple(alone))
+        if not self.judge_runs(runs.whole, runs.alone, canary):
+            _runs_cache[key] = runs
+        return runs
+
+    def _key_of(self, sources: Mapping[str, bytes]) -> str:
+        """Of everything that decides how the tests end."""
+        asked = (self.suite, self.source, self.modules, self.fail_to_pass, self.seconds)
+        return hashlib.sha256(repr((asked, sorted(sources.items()))).encode()).hexdigest()
 
     @property
     def suite(self) -> Suite:
@@ -125,13 +171,22 @@ class ReleaseTestsPass(Check):
         return _due[self.kit]
 
     def judge_results(
-        self, whole: SuiteResults, alone: Iterable[SuiteResults], canary: Canary, due_to_stay: int
+        self, whole: SuiteResults, alone: Sequence[SuiteResults], canary: Canary, due_to_stay: int
     ) -> tuple[Fraction, str, list[Flag]]:
         """The score, the reason for it, and flags for results that cannot be what they seem."""
-        runs = [whole, *alone]
         due = frozenset(self.fail_to_pass)
-        fixed = due.intersection(*(run.passed for run in runs))
+        fixed = due.intersection(whole.passed, *(run.passed for run in alone))
         kept = self.count_kept(whole)
+        flags = self.judge_runs(whole, alone, canary)
+        if kept < due_to_stay and not flags:
+            flags.append(("regression", f"{due_to_stay - kept} tests that passed before fail now"))
+        because = f"{len(fixed)} of {len(due)} failing tests pass, {kept} of {due_to_stay} others still do"
+        return Fraction(len(fixed) == len(due) and not flags), because, flags
+
+    def judge_runs(self, whole: SuiteResults, alone: Sequence[SuiteResults], canary: Canary) -> list[Flag]:
+        """Flags for runs that did not end as tests do, or not alike."""
+        runs, due = [whole, *alone], frozenset(self.fail_to_pass)
+        fixed = due.intersection(*(run.passed for run in runs))
         flags: list[Flag] = [
             (
                 run.stopped,
@@ -148,11 +203,7 @@ class ReleaseTestsPass(Check):
             flags.append(("early_exit", "the tests ended before the last one"))
         if any(fixed != due & run.passed for run in runs) and not flags:
             flags.append(("flake", f"{len(runs)} runs of the same tests did not agree"))
-        if kept < due_to_stay and not flags:
-            flags.append(("regression", f"{due_to_stay - kept} tests that passed before fail now"))
-        because = f"{len(fixed)} of {len(due)} failing tests pass, {kept} of {due_to_stay} others still do"
-        score = Fraction(1) if len(fixed) == len(due) else Fraction(len(fixed), 2 * len(due))
-        return (Fraction(0) if flags else score), because, flags
+        return flags
 
     def count_kept(self, whole: SuiteResults) -> int:
         return len(whole.passed - set(self.fail_to_pass) - set(self.ignored))

@@ -1,0 +1,69 @@
+"""What customers say of themselves agrees with billing: their last invoice, their country's tax id and postcode."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from fixtures.company.pools import country
+from fixtures.tasks.desk.shared import records as desk
+from fixtures.tasks.desk.shared.places import country_of
+from fixtures.tasks.registry import family
+from services.billing.operations import records
+from services.billing.tables import invoices
+from services.kernel.world import World
+from tests.company import small_company
+from tests.planting.episodes import Setups
+
+_SEEDS = range(8)
+# A draft is no invoice yet, and a void one is none any more.
+_NO_INVOICE = ("draft", "void")
+# By the ending of billing's name for it, what begins an id of the European Union.
+_GREEK = {"GR": "EL"}
+
+
+@pytest.fixture(scope="module")
+def setups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setups]:
+    opened = Setups(small_company(tmp_path_factory) / "worlds")
+    yield opened
+    opened.close()
+
+
+def plant(setups: Setups, name: str) -> Iterator[tuple[Mapping[str, World], Any]]:
+    found = family(name)
+    for seed in _SEEDS:
+        with setups.forks(found.products, seed) as worlds:
+            yield worlds, found.plant(worlds, found.draw(seed, "train"))
+
+
+def test_the_proof_of_who_asks_for_a_deletion_is_the_last_invoice_that_billing_lists(setups: Setups) -> None:
+    for worlds, trouble in plant(setups, "desk/data-deletion"):
+        account = trouble.case.account
+        listed = records.find_by(worlds["billing"], invoices, customer=account.customer)
+        issued = sorted((one for one in listed if one["status"] not in _NO_INVOICE), key=lambda one: one["created"])
+        proof = next(fact for fact in trouble.case.facts if fact.name == "proof")
+
+        assert desk.format_money(issued[-1]["total"], account.currency) in proof.statement
+
+
+def test_tax_ids_and_addresses_are_those_of_the_customers_country(setups: Setups) -> None:
+    for worlds, trouble in plant(setups, "desk/invoice-details"):
+        code = country_of(worlds["billing"], trouble.case.account)
+        address = next(fact for fact in trouble.case.facts if fact.name == "address").statement
+
+        if trouble.tax.kinds[0] == "eu_vat":
+            assert trouble.vat.startswith(_GREEK.get(code, code))
+        assert re.fullmatch(_as_pattern(trouble.tax.pattern), trouble.vat)
+        assert trouble.street in address
+        assert any(_is_street(pattern, trouble.street) for pattern in country(code).streets)
+
+
+def _is_street(pattern: str, street: str) -> bool:
+    numbered = re.escape(pattern).replace(re.escape("#"), r"\d+").replace(re.escape("@"), r"\d+")
+    return re.fullmatch(numbered, street) is not None
+
+
+def _as_pattern(shape: str) -> str:
+    """`#` stands for a digit, `X` for a letter."""
+    return re.escape(shape).replace(re.escape("#"), r"\d").replace("X", "[A-Z]")
