@@ -120,7 +120,7 @@ def _render_verdict(episode: Trajectory) -> str:
     verdict = episode.verdict
     because = f"<p>{escape(verdict.because)}</p>" if verdict.because else ""
     findings: Sequence[str] = [
-        f"<li>{'✓' if finding.held else '✗'} {finding.score:g} of {finding.weight:g} "
+        f"<li>{'✓' if finding.held else '✗'} {finding.score * finding.weight:.3g} of {finding.weight:.3g} "
         f"{escape(finding.check)}: {escape(finding.because)}</li>"
         for finding in verdict.findings
     ]
