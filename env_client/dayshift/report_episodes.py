@@ -85,7 +85,10 @@ class EpisodeLists:
 
 
 def _subjects(episode: Trajectory) -> Iterator[str]:
-    yield "all"
+    if episode.scored:
+        yield "judged"
+    if episode.ending == "passed":
+        yield "passed"
     yield f"task: {name_task(episode)}"
     yield f"ended: {classify_failure(episode)}"
     if episode.verdict is not None:
