@@ -19,11 +19,14 @@ $(READY): requirements-runtime.lock pyproject.toml env_client/pyproject.toml
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements-runtime.lock
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --no-deps -e . -e ./env_client
+	@# Only for the installation: a tenth of the whole.
+	@$(BIN)/python -m pip uninstall -q -y --disable-pip-version-check uv
 	@touch $@
 
 $(DEV): requirements.lock $(READY)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] > (3, 12) and "the tests need Python 3.11 or 3.12, for the PostgreSQL wheel has no later version: make clean, then make PYTHON=/path/to/python3.11 test")'
 	@echo "adding what tests, checks and documentation need to $(VENV) …"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --compile-bytecode --require-hashes -r requirements.lock
 	@touch $@
 
@@ -64,7 +67,7 @@ load-compose: $(DEV) ## ten minutes at 200 requests/s against the compose stack
 	@$(BIN)/python -m loadtests run --compose --seconds 600 --prompt-p99 50
 
 .PHONY: load-max
-load-max: $(DEV) worlds ## raise the load until it no longer holds: the knee
+load-max: $(DEV) worlds ## raise the load until answers wait or fail, and print the highest rate before
 	@$(BIN)/python -m loadtests max
 
 .PHONY: chaos
@@ -141,7 +144,7 @@ docs: $(DEV) ## docs/ as a site in build/site, with a page for each product's AP
 	@echo build/site/index.html
 
 .PHONY: lock
-lock: $(READY) ## write the locks anew from pyproject.toml and services/ide/wheels, valid for every supported Python
+lock: $(DEV) ## write the locks anew from pyproject.toml and services/ide/wheels, valid for every supported Python
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --extra dev pyproject.toml -o requirements.lock
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url -c requirements.lock pyproject.toml -o requirements-runtime.lock
 	@for list in services/ide/wheels/*.in; do \

@@ -1,6 +1,6 @@
 """Measures the client: its import time, its overhead per step, and its throughput beside Locust.
 
-    python -m services up            # in another terminal
+    make up                          # in the clone, in another terminal
     python examples/bench_client.py
 
 Each figure is measured beside its reference in the same run; absolute numbers depend on the machine.

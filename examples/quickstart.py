@@ -1,6 +1,6 @@
 """One episode through Gymnasium, from the brief to the verdict: a scripted agent corrects a phone number.
 
-python -m services up            # in another terminal, or docker compose up
+make up                          # in the clone, in another terminal, or docker compose up
 python examples/quickstart.py
 """
 

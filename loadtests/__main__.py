@@ -10,7 +10,7 @@ _REPORTS = Path(os.environ.get("DAYSHIFT_VAR", "var")) / "reports" / "load"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     # Late: Locust patches the whole process when it is imported, and only some commands want that.
     match options.command:
         case "run":
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
             return peers(options)
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests", description="Load, consistency, faults and peers.")
     commands = parser.add_subparsers(dest="command", required=True)
     run = _add_target_options(

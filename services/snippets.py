@@ -1,9 +1,11 @@
 """What `up` leaves for people and clients: lines to paste into a terminal, and the token in a file of the user's."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from services.kernel import catalog
 from services.kernel.config import Settings, reachable_host
+from services.kernel.product import Product
 
 CONSOLE = "console"
 CONSOLE_PORT = 8705
@@ -17,7 +19,12 @@ def welcome(settings: Settings) -> str:
     if not catalog.is_left_out(CONSOLE):
         console = f"http://{reachable_host(settings.harness_host)}:{settings.port(CONSOLE, CONSOLE_PORT)}"
         lines.append(f"The console is at {console}, its token in {settings.var / 'console.token'}")
-    lines.append("")
+    lines += [
+        "",
+        "# The vendors' own SDKs, for the lines of Python below",
+        install_sdks(catalog.products().values()),
+        "",
+    ]
     for name, product in sorted(catalog.products().items(), key=lambda pair: pair[1].port):
         base = settings.url(name, product.port)
         # At the margin: an indented line of Python cannot be pasted.
@@ -26,6 +33,12 @@ def welcome(settings: Settings) -> str:
     if not catalog.is_left_out("mcp"):
         lines += [f"# All of them as tools, by MCP, at {settings.mcp_url}", *_connect_by_mcp(settings), ""]
     return "\n".join([*lines, "Clients of this user find the stack by themselves. Ctrl-C stops everything."])
+
+
+def install_sdks(products: Iterable[Product]) -> str:
+    """The line that installs the vendors' SDKs for whoever tries the APIs."""
+    by_port = sorted(products, key=lambda product: product.port)
+    return " ".join(["pip install", *(product.sdk for product in by_port if product.sdk)])
 
 
 def _connect_by_mcp(settings: Settings) -> list[str]:

@@ -7,12 +7,22 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+from dayshift.argument_types import (
+    parse_not_negative,
+    parse_number,
+    parse_port,
+    parse_positive,
+    parse_seed,
+    parse_whole,
+)
 from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
 from dayshift.errors import DayshiftError, UsageError
 from dayshift.report_text import render_columns
 from dayshift.version import VERSION
 
+# The first port that no service of a stack takes: the viewer stands beside `make up`.
+VIEWER_PORT = 8707
 _HISTORY_FILE = ".dayshift_history"
 _SPLITS = ("train", "validation", "test")
 _WORLD_HELP = "the company's size: small or standard, unless others are built (default %(default)s)"
@@ -214,7 +224,9 @@ def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     play_parser = commands.add_parser("play", help="play an episode by hand")
     play_parser.add_argument("--task", help="a family's id; without it the episode is free play")
-    play_parser.add_argument("--seed", type=_seed, default=0, help="which instance of the task (default %(default)s)")
+    play_parser.add_argument(
+        "--seed", type=parse_seed, default=0, help="which instance of the task (default %(default)s)"
+    )
     play_parser.add_argument("--split", choices=_SPLITS, default="train", help="default %(default)s")
     play_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
     play_parser.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
@@ -231,35 +243,45 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         "anthropic/NAME, or python:module.function for an agent of your own",
     )
     model.add_argument("--base-url", help="the address of a server that speaks the provider's protocol")
-    model.add_argument("--temperature", type=float, help="left to the provider by default")
-    model.add_argument("--top-p", type=float, help="left to the provider by default")
-    model.add_argument("--sampling-seed", type=int, help="the provider's seed, where it has one")
-    model.add_argument("--max-output-tokens", type=_positive, default=4096, help="of one reply (default %(default)s)")
+    model.add_argument("--temperature", type=parse_number, help="left to the provider by default")
+    model.add_argument("--top-p", type=parse_number, help="left to the provider by default")
+    model.add_argument("--sampling-seed", type=parse_whole, help="the provider's seed, where it has one")
+    model.add_argument(
+        "--max-output-tokens", type=parse_positive, default=4096, help="of one reply (default %(default)s)"
+    )
     model.add_argument("--logprobs", action="store_true", help="record log probabilities, where the server has them")
     model.add_argument("--token-ids", action="store_true", help="record token ids, where the server has them (vLLM)")
-    model.add_argument("--timeout", type=float, default=300.0, help="seconds for one reply (default %(default)s)")
-    model.add_argument("--retries", type=int, default=6, help="after a provider's failure (default %(default)s)")
-    model.add_argument("--price-input", type=float, metavar="DOLLARS", help="for a million input tokens")
-    model.add_argument("--price-output", type=float, metavar="DOLLARS", help="for a million output tokens")
+    model.add_argument(
+        "--timeout", type=parse_number, default=300.0, help="seconds for one reply (default %(default)s)"
+    )
+    model.add_argument(
+        "--retries", type=parse_not_negative, default=6, help="after a provider's failure (default %(default)s)"
+    )
+    model.add_argument("--price-input", type=parse_number, metavar="DOLLARS", help="for a million input tokens")
+    model.add_argument("--price-output", type=parse_number, metavar="DOLLARS", help="for a million output tokens")
     work = parser.add_argument_group("tasks")
     work.add_argument(
         "--tasks", nargs="+", default=["*"], metavar="PATTERN", help="families, e.g. 'crm/*' (default all)"
     )
-    work.add_argument("--seeds", type=_positive, default=20, help="instances of each family (default %(default)s)")
-    work.add_argument("--first-seed", type=_seed, default=0, help="the first seed (default %(default)s)")
-    work.add_argument("--rollouts", type=_positive, default=1, help="attempts at each instance (default %(default)s)")
+    work.add_argument("--seeds", type=parse_positive, default=20, help="instances of each family (default %(default)s)")
+    work.add_argument("--first-seed", type=parse_seed, default=0, help="the first seed (default %(default)s)")
+    work.add_argument(
+        "--rollouts", type=parse_positive, default=1, help="attempts at each instance (default %(default)s)"
+    )
     work.add_argument("--split", choices=_SPLITS, default="train", help="default %(default)s")
     work.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
     work.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
     work.add_argument("--surface", default="core", help="the tools: core, search, task, full (default %(default)s)")
-    work.add_argument("--answer-chars", type=_positive, default=16_000, help="of a tool's answer (default %(default)s)")
+    work.add_argument(
+        "--answer-chars", type=parse_positive, default=16_000, help="of a tool's answer (default %(default)s)"
+    )
     work.add_argument(
         "--context-tokens",
-        type=_positive,
+        type=parse_positive,
         default=100_000,
         help="beyond it the oldest answers are replaced by a short note (default %(default)s)",
     )
-    work.add_argument("--concurrency", type=_positive, default=16, help="episodes at once (default %(default)s)")
+    work.add_argument("--concurrency", type=parse_positive, default=16, help="episodes at once (default %(default)s)")
     work.add_argument("--output", metavar="FOLDER", help="the run's folder (default runs/MODEL)")
     work.add_argument("--resume", action="store_true", help="go on with a run: play what has no verdict yet")
     parser.set_defaults(command=run)
@@ -269,20 +291,6 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     compare_parser.set_defaults(command=compare)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not positive")
-    return number
-
-
-def _seed(text: str) -> int:
-    seed = int(text)
-    if not 0 <= seed < 2**63:
-        raise argparse.ArgumentTypeError(f"{seed} is not a seed: it must be at least 0 and less than 2**63")
-    return seed
-
-
 def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verify_parser = commands.add_parser("verify", help="replay recorded episodes and compare every byte")
     verify_parser.add_argument("file", help="a trajectories.jsonl")
@@ -290,7 +298,9 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     verify_parser.set_defaults(command=verify)
     view_parser = commands.add_parser("view", help="read recorded episodes in a browser; needs no stack")
     view_parser.add_argument("runs", nargs="*", metavar="RUN", help="folders of recordings (default runs)")
-    view_parser.add_argument("--port", type=int, default=8706, help="default %(default)s; 0 takes a free one")
+    view_parser.add_argument(
+        "--port", type=parse_port, default=VIEWER_PORT, help="default %(default)s; 0 takes a free one"
+    )
     view_parser.add_argument("--reviewer", help="the name under which reviews are kept (default: the user's)")
     view_parser.add_argument("--open", action="store_true", help="open the browser")
     view_parser.set_defaults(command=view)
@@ -333,8 +343,8 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
 def _add_review_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser("review", help="pick recorded episodes to read, and compare reviewers")
     parser.add_argument("folder", help="a folder of recordings")
-    parser.add_argument("--sample", type=_positive, default=10, metavar="N", help="episodes (default %(default)s)")
-    parser.add_argument("--seed", type=_seed, default=0, help="another seed picks others (default %(default)s)")
+    parser.add_argument("--sample", type=parse_positive, default=10, metavar="N", help="episodes (default %(default)s)")
+    parser.add_argument("--seed", type=parse_seed, default=0, help="another seed picks others (default %(default)s)")
     parser.add_argument("--unreviewed-by", metavar="NAME", help="leave out what this reviewer has reviewed")
     parser.add_argument("--agreement", action="store_true", help="show how far reviewers agree (Cohen's kappa)")
     parser.add_argument("--write-taxonomy", action="store_true", help="put taxonomy.json into the folder, to be edited")

@@ -37,7 +37,8 @@ def render_verdict(verdict: Verdict) -> str:
     lines = [f"\n{verdict.outcome}: {verdict.reward if verdict.reward is not None else verdict.because}"]
     for finding in verdict.findings:
         mark = "✓" if finding.held else "✗"
-        lines.append(f"  {mark} {finding.score:g} × {finding.weight:g}  {finding.check}: {finding.because}")
+        earned = f"{finding.score * finding.weight:.3g} of {finding.weight:.3g}"
+        lines.append(f"  {mark} {earned}  {finding.check}: {finding.because}")
     lines += [
         f"  ! {change.product} {change.table} {change.id}: {', '.join(change.fields)}" for change in verdict.collateral
     ]

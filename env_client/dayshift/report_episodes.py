@@ -85,7 +85,10 @@ class EpisodeLists:
 
 
 def _subjects(episode: Trajectory) -> Iterator[str]:
-    yield "all"
+    if episode.scored:
+        yield "judged"
+    if episode.ending == "passed":
+        yield "passed"
     yield f"task: {name_task(episode)}"
     yield f"ended: {classify_failure(episode)}"
     if episode.verdict is not None:
@@ -120,7 +123,7 @@ def _render_verdict(episode: Trajectory) -> str:
     verdict = episode.verdict
     because = f"<p>{escape(verdict.because)}</p>" if verdict.because else ""
     findings: Sequence[str] = [
-        f"<li>{'✓' if finding.held else '✗'} {finding.score:g} of {finding.weight:g} "
+        f"<li>{'✓' if finding.held else '✗'} {finding.score * finding.weight:.3g} of {finding.weight:.3g} "
         f"{escape(finding.check)}: {escape(finding.because)}</li>"
         for finding in verdict.findings
     ]

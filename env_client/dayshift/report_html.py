@@ -78,8 +78,14 @@ def _render_headline(summary: Summary) -> str:
 def _render_policies(summary: Summary, lists: EpisodeLists) -> str:
     rows = []
     for policy in summary.policies:
-        name, families, judged, *rest = policy.cells()
-        cells = (families, lists.link("all", name, judged), *map(escape, rest))
+        name, families, judged, passed, *rest = policy.cells()
+        # A share, an interval and a mean are those of all judged episodes.
+        cells = (
+            lists.link("judged", name, families),
+            lists.link("judged", name, judged),
+            lists.link("passed", name, passed),
+            *(lists.link("judged", name, text) for text in rest),
+        )
         rows.append((_render_name(name, summary.policy_names), *cells))
     return _render_table(tuple(map(escape, PolicySummary.HEAD)), rows)
 

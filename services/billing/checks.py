@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -230,7 +230,6 @@ class CanBeCharged(Check):
 class CustomerHasValues(Check):
     """The customer has these values, by dotted path; texts are compared without case and spacing."""
 
-    recorded_name: ClassVar[str] = "CustomerReads"
     customer: CustomerId
     values: dict[str, str | int | bool | None]
 

@@ -1,7 +1,7 @@
 """Checks for what an episode created in billing: nobody knows its id beforehand, so it is found by its fields."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -22,7 +22,6 @@ _ISSUED = ("open", "paid")
 class CustomerCreated(Check):
     """Exactly one new customer has this address, and these values; texts are compared without case and spacing."""
 
-    recorded_name: ClassVar[str] = "CustomerMade"
     email: str
     values: dict[str, str | int | bool | None] = Field(default={})
 
@@ -43,7 +42,6 @@ class CustomerCreated(Check):
 class SubscriptionCreated(Check):
     """The new customer of this address runs on exactly one subscription, with these prices, quantities and fields."""
 
-    recorded_name: ClassVar[str] = "SubscriptionMade"
     email: str
     items: dict[str, int]
     values: dict[str, str | int | bool | None] = Field(default={})
@@ -71,7 +69,6 @@ class SubscriptionCreated(Check):
 class InvoiceCreated(Check):
     """Exactly one new invoice was issued to the customer; its total is this, and it names this."""
 
-    recorded_name: ClassVar[str] = "InvoiceMade"
     customer: CustomerId
     total: int
     names: str = ""

@@ -133,6 +133,7 @@ product = Product(
     keeps_answer=keeps_answer,
     encoding=BRACKETS,
     body_limit=6 * MIB,
+    sdk="stripe",
     snippet="curl -s -u {token}: {base}/v1/customers\n"
     'python -c \'import stripe; stripe.api_base = "{base}"; stripe.api_key = "{token}"; '
     "print(stripe.Customer.list(limit=3))'",

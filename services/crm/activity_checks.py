@@ -22,8 +22,6 @@ _ACTIVITIES = "SELECT DISTINCT to_id FROM associations WHERE from_id = ? AND to_
 class ActivityMatches(Check):
     """A new activity on the record has these values, whatever their spelling, and falls on one of these days."""
 
-    recorded_name = "ActivityReads"
-
     record_id: int
     kind: ActivityType
     values: dict[str, str] = Field(default={})

@@ -65,8 +65,6 @@ class RecordMatches(RecordCheck):
     An empty text stands for no value.
     """
 
-    recorded_name = "RecordReads"
-
     accepted: dict[str, tuple[str, ...]] = Field(min_length=1)
     # "MEYER" is not "Meyer" where the capitals are what is wrong.
     case_sensitive: bool = False

@@ -100,6 +100,7 @@ product = Product(
     judging=judging,
     create_credential=lambda secret: f"pat-na1-{secret}",
     key_shapes=("pat-na1-{}",),
+    sdk="hubspot-api-client",
     snippet=_SNIPPET,
     advance=advance,
     on_tick=run_due_now,

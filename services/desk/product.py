@@ -125,6 +125,7 @@ product = Product(
     headers=headers,
     suffix=".json",
     body_limit=6 * MIB,
+    sdk="zenpy",
     snippet="curl -sg -H 'Authorization: Bearer {token}' '{base}/api/v2/tickets.json?page[size]=3'\n"
     "curl -s -H 'Authorization: Bearer {token}' '{base}/api/v2/search.json?query=type:ticket+status%3Csolved'",
     bench={

@@ -15,9 +15,9 @@ from services.kernel.config import Settings
 from services.validate.attempt import Attempt, TrialContext, attempt
 from services.validate.in_process_stack import InProcessStack
 
-_PICTURE = Path(__file__).resolve().parents[2] / "docs" / "verdict.svg"
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "verdict.svg"
 # The first episode of the README.
-_TASK, _SEED, _WORLD = "crm/correct-contact", 8, "standard"
+TASK, SEED, WORLD = "crm/correct-contact", 8, "standard"
 _SURNAME = "Herrmann-Ortega"
 
 
@@ -55,14 +55,14 @@ _WIDTH = 104
 def draw_verdicts(var: Path) -> str:
     """Returns the picture as SVG without an embedded font: the reader's own font of fixed width is used."""
     console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
-    task_family = family(_TASK)
-    with InProcessStack(var, task_family.products, _WORLD) as stack:
+    task_family = family(TASK)
+    with InProcessStack(var, task_family.products, WORLD) as stack:
         for what, policy in _PLAYED:
-            with attempt(TrialContext(stack, _WORLD, task_family.splits[0]), task_family, _SEED) as attempted:
+            with attempt(TrialContext(stack, WORLD, task_family.splits[0]), task_family, SEED) as attempted:
                 verdict = policy(attempted)
                 _print_calls(console, attempted, what)
                 console.print(_colour_lines(render_verdict(verdict)))
-    svg = console.export_svg(title=f"{_TASK}, seed {_SEED}", unique_id="verdict")
+    svg = console.export_svg(title=f"{TASK}, seed {SEED}", unique_id="verdict")
     return re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
 
 
@@ -85,8 +85,8 @@ def _colour_lines(rendered: str) -> Text:
 
 
 def main() -> None:
-    _PICTURE.write_text(draw_verdicts(Settings.from_environment().var), encoding="utf-8")
-    print(_PICTURE)
+    PICTURE.write_text(draw_verdicts(Settings.from_environment().var), encoding="utf-8")
+    print(PICTURE)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The declaration of the IDE."""
 
+from collections.abc import Mapping
+
 from services.ide.checks import checks
 from services.ide.errors import render
 from services.ide.judging import judging
@@ -10,12 +12,29 @@ from services.ide.tables import schema
 from services.ide.workspace.workspace import close_workspace, write_rows
 from services.kernel.credentials import api_key, basic_password, bearer, token
 from services.kernel.product import MIB, BenchCall, Product
+from services.kernel.world import World
 
 _REPOSITORY_PATHS = "SELECT owner || '/' || name FROM repositories"
 _ISSUE_PATHS = (
     "SELECT r.owner || '/' || r.name || '/issues/' || i.number "
     "FROM issues i JOIN repositories r ON r.id = i.repository_id"
 )
+
+_MOST_AN_HOUR = 5_000
+
+
+def headers(world: World) -> Mapping[str, str]:
+    """Counts the requests of this hour of the episode's clock: each takes a second."""
+    now = world.clock.now_ms() // 1000
+    used = min(world.request, now % 3600 + 1)
+    return {
+        "X-RateLimit-Limit": str(_MOST_AN_HOUR),
+        "X-RateLimit-Remaining": str(_MOST_AN_HOUR - used),
+        "X-RateLimit-Reset": str(now - now % 3600 + 3600),
+        "X-RateLimit-Used": str(used),
+        "X-RateLimit-Resource": "core",
+    }
+
 
 # What people who work with it use every day; README.md lists it.
 _CORE_OPERATIONS = (
@@ -92,12 +111,14 @@ product = Product(
     body_limit=16 * MIB,
     # Terminals, and logs that are followed.
     has_sockets=True,
+    headers=headers,
     key_headers=(b"x-request-id",),
     on_start=open_pool,
     missing_requirement=find_missing,
     on_stop=close_pool,
     settle=write_rows,
     on_close=close_workspace,
+    sdk="PyGithub",
     snippet="curl -s -H 'Authorization: Bearer {token}' {base}/execute -H 'Content-Type: application/json' "
     """-d '{{"command": "ls", "shell": true}}'\n"""
     "curl -s -H 'Authorization: token {token}' {base}/api/v3/user/repos",

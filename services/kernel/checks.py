@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,8 +32,6 @@ class Check(BaseModel, ABC):
     """A claim about the world's rows; data only, so that it can be sent to the product that owns them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    # The name in findings where it is not the class's: `verify` compares whole verdicts with those of older recordings.
-    recorded_name: ClassVar[str] = ""
 
     @abstractmethod
     def run(self, world: World) -> Finding | Awaitable[Finding]:
@@ -46,7 +44,7 @@ class Check(BaseModel, ABC):
         return self.holds_partly(Fraction(0), because)
 
     def holds_partly(self, score: Fraction, because: str) -> Finding:
-        return Finding(self.recorded_name or type(self).__name__, score, because)
+        return Finding(type(self).__name__, score, because)
 
 
 class UnknownCheck(ValueError):

@@ -74,7 +74,7 @@ class Settings:
     redis_url: str = ""
     lease_seconds: float = 1800.0
     max_episodes: int = 2000
-    # Memory for task setups that control keeps: all 52 families of the standard world at 100 seeds take 152 MB.
+    # Memory for task setups that control keeps: 52 families of the standard world at 100 seeds took 152 MB.
     setup_cache_bytes: int = 192 << 20
     # Families, as patterns, whose colleagues a person plays at the console, and how long the agent waits for one.
     human_approvals: tuple[str, ...] = ()

@@ -157,6 +157,8 @@ class Product:
     parameter_texts: Mapping[str, str] = field(default_factory=dict)
     # Lines to paste into a terminal or a Python prompt; {base} and {token} are filled in.
     snippet: str = "curl -s -H 'Authorization: Bearer {token}' {base}/openapi.json"
+    # The distribution of the vendor's own SDK for Python, which people may want to try.
+    sdk: str | None = None
     # What `make bench` measures.
     bench: Mapping[str, BenchCall] = field(default_factory=dict)
 

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -151,6 +152,20 @@ def test_every_option_says_what_it_is_for() -> None:
     actions = [action for parser in _parsers() for action in parser._actions]
 
     assert [action.option_strings or action.dest for action in actions if not action.help] == []
+
+
+def test_every_bad_value_is_refused_in_one_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    typed = [(parser, action) for parser in _parsers() for action in parser._actions if action.type is not None]
+
+    assert len(typed) > 15
+    for parser, action in typed:
+        for bad in ("abc", "-1.5"):
+            with pytest.raises(SystemExit, match="2"):
+                parser.parse_args([f"{action.option_strings[0]}={bad}"])
+            refusal = capsys.readouterr().err.splitlines()[-1]
+            assert refusal.partition(": error: ")[2].startswith(f"argument {'/'.join(action.option_strings)}: ")
+            assert bad in refusal
+            assert re.search(r" is (not a|less than) ", refusal), refusal
 
 
 def _parsers() -> Iterator[argparse.ArgumentParser]:

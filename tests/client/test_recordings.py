@@ -218,7 +218,7 @@ def test_the_report_counts_and_averages_correctly(folder: Path) -> None:
     }
     means = {row.policy: row.mean_reward for row in summary.tasks}
     assert means["diligent"] > means["careless"] > means["do_nothing"] == 0.0
-    assert summary.checks["RecordReads"] == {"careless": (1, 4), "diligent": (1, 4), "do_nothing": (0, 4)}
+    assert summary.checks["RecordMatches"] == {"careless": (1, 4), "diligent": (1, 4), "do_nothing": (0, 4)}
     assert {trajectory.policy: (trajectory.judged, trajectory.passed) for trajectory in summary.policies} == {
         "careless": (4, 0),
         "diligent": (4, 4),
@@ -258,7 +258,17 @@ def test_every_number_of_the_page_leads_to_episodes_that_can_be_read_step_by_ste
     anchors = set(re.findall(r'id="(\w+)"', page))
     linked = re.findall(r'href="#(\w+)"', page)
     diligent_episode = next(trajectory for trajectory in trajectories if trajectory.policy == "diligent")
+    standings = page.partition("<h2>Standings</h2>")[2].partition("<h2>")[0]
+    numbers = re.findall(r'<td data-column="(?!policy)[^"]+">(.*?)</td>', standings)
+    titles = dict(re.findall(r'<summary>([^<]+)</summary><p id="(\w+)">', page))
 
+    assert len(numbers) == 3 * 6
+    assert [number for number in numbers if "<a" not in number] == ["0", "0"], (
+        "nobody passed, so there is nothing to read"
+    )
+    # One of its five episodes was never judged.
+    assert f'<a href="#{titles["diligent, judged: 4 episodes"]}">4</a>' in standings
+    assert f'<a href="#{titles["diligent, passed: 4 episodes"]}">4</a>' in standings
     assert set(linked) <= anchors
     assert {anchor for anchor in anchors if anchor.startswith("e")} == {f"e{number}" for number in range(1, 14)}
     assert set(re.findall(r'<a href="#l\w+">([^<]+)</a>', page)) >= {"4", "1", "1.000 (4)"}

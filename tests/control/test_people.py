@@ -42,8 +42,10 @@ def test_the_first_page_says_what_runs_where_with_lines_to_copy(stack: Stack, br
     assert page.status_code == 200
     for offset in (1, 3):
         assert f"http://127.0.0.1:{stack.base + offset}" in page.text
-    assert "dayshift doctor" in lines
+    assert any(text.endswith("dayshift doctor") for text in lines)
     assert any("from hubspot import HubSpot" in text for text in lines)
+    assert "pip install hubspot-api-client stripe" in lines, "this stack has the CRM and billing"
+    assert page.text.index("pip install hubspot-api-client") < page.text.index("from hubspot")
     assert PLAYGROUND not in page.text, "a credential that somebody chose is not given away"
 
 

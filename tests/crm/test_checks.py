@@ -253,8 +253,8 @@ def test_an_open_to_do_is_new_due_in_time_and_in_the_right_hands(world: World) -
     assert not ask(world, "HasOpenTask", **arguments, owner_id="1").held
 
 
-def test_a_renamed_check_keeps_the_name_that_recorded_verdicts_carry(world: World) -> None:
+def test_a_finding_has_the_name_of_its_check(world: World) -> None:
     record = ask(world, "RecordMatches", record_id=CONTACTS, accepted={"city": ["Ulm"]})
     activity = ask(world, "ActivityMatches", record_id=CONTACTS, kind="calls")
 
-    assert (record.check, activity.check) == ("RecordReads", "ActivityReads")
+    assert (record.check, activity.check) == ("RecordMatches", "ActivityMatches")

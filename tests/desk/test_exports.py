@@ -23,6 +23,9 @@ def test_tickets_stream_by_cursor_in_the_order_of_their_last_change(zenpy: Zenpy
 
     assert [ticket["id"] for ticket in streamed][-2:] == [NEW, PENDING]
     assert streamed[-1]["status"] == "deleted"
+    changed = [ticket["generated_timestamp"] for ticket in streamed]
+    assert changed == sorted(changed)
+    assert changed[-1] >= NOW // 1000 > changed[0] > LONG_AGO
     assert len(streamed) == len(TICKETS)
     assert [ticket.id for ticket in zenpy.tickets.incremental(start_time=LONG_AGO)][-1] == PENDING
 

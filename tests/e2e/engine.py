@@ -79,9 +79,9 @@ class Composed:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.base}"
 
-    def __call__(self, *arguments: str) -> str:
+    def __call__(self, *arguments: str, folder: Path = ROOT) -> str:
         done = subprocess.run(
-            [*self._tool, *arguments], cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
+            [*self._tool, *arguments], cwd=folder, env=self.environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout

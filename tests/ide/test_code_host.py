@@ -235,3 +235,13 @@ def test_a_null_leaves_alone_what_cannot_be_without_a_value(episode: Episode) ->
 
     assert after["body"] is None
     assert {**after, "body": before["body"], "updated_at": before["updated_at"]} == before
+
+
+def test_answers_count_down_the_requests_that_are_left(episode: Episode) -> None:
+    """Clients such as tap-github read them before anything else."""
+    with episode.client() as http:
+        first, second = (http.get("/api/v3/user").headers for _ in range(2))
+
+    assert int(second["x-ratelimit-remaining"]) == int(first["x-ratelimit-remaining"]) - 1
+    assert int(second["x-ratelimit-used"]) + int(second["x-ratelimit-remaining"]) == int(second["x-ratelimit-limit"])
+    assert int(second["x-ratelimit-reset"]) % 3600 == 0

@@ -124,8 +124,8 @@ def test_a_note_on_a_refund_that_nobody_made_records_nothing(context: TrialConte
 
     guessed, made = (judged(context, found, calls) for calls in ([note], [refund, note]))
 
-    assert not is_held(guessed, "ActivityReads")
-    assert is_held(made, "ActivityReads")
+    assert not is_held(guessed, "ActivityMatches")
+    assert is_held(made, "ActivityMatches")
 
 
 def test_an_organization_is_tied_to_the_customer_who_is_there_and_to_nobody_else(context: TrialContext) -> None:

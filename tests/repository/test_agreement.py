@@ -3,12 +3,16 @@
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
+from dayshift.cli import VIEWER_PORT
 
 from services.kernel import catalog
+from services.kernel.config import MCP_PORT, Settings
+from services.snippets import CONSOLE_PORT
 from tests.conftest import SLOWEST_FIRST
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +52,23 @@ def test_the_readme_lists_the_services_of_the_catalogue_with_their_ports() -> No
     expected = {name: (str(product.port), str(product.harness_port)) for name, product in catalog.products().items()}
 
     assert documented == {"control": ("–", "8700"), **expected, "mcp": ("8706", "–")}
+
+
+def test_no_two_programs_have_the_same_port_by_default() -> None:
+    """The viewer stands beside a whole stack, and so do the relays of compose's further replicas."""
+    relays = re.search(r"DAYSHIFT_RELAY:-(\d+)-(\d+)", (ROOT / "compose.yaml").read_text())
+    assert relays is not None
+    taken = [
+        Settings().control_port,
+        CONSOLE_PORT,
+        MCP_PORT,
+        VIEWER_PORT,
+        *(port for product in catalog.products().values() for port in (product.port, product.harness_port)),
+        *range(int(relays[1]), int(relays[2]) + 1),
+    ]
+
+    assert [port for port, times in Counter(taken).items() if times > 1] == []
+    assert f"http://127.0.0.1:{VIEWER_PORT}/" in (ROOT / "docs" / "review.md").read_text()
 
 
 def test_compose_runs_control_the_console_every_product_and_their_stores() -> None:

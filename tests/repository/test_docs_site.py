@@ -4,11 +4,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from services.kernel import catalog
+from tests.viewer.conftest import browser, open_page
+
+__all__ = ["browser", "open_page"]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -73,6 +78,30 @@ def test_every_message_that_the_faq_quotes_is_in_the_code() -> None:
     assert [piece for piece in pieces if len(piece) > 8 and piece not in source] == []
 
 
+def test_programs_of_the_clone_are_started_with_its_own_interpreter() -> None:
+    """A reader's environment has the client alone."""
+    pages = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *DOCS.rglob("*.md")]
+    bare = re.compile(r"^(?:\$ )?python3? -m (?:services|fixtures|loadtests)\b.*", re.MULTILINE)
+    blocks = [
+        (page.name, block)
+        for page in pages
+        for block in re.findall(r"^```\w*\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    ]
+
+    assert len(blocks) > 60
+    assert [(name, line) for name, block in blocks for line in bare.findall(block)] == []
+
+
+def test_the_guide_to_reviews_names_every_tool_that_reads_recordings() -> None:
+    """And the page of the viewer leaves the way of working to it."""
+    guide = (DOCS / "guides" / "review.md").read_text()
+
+    for tool in ("report", "view", "review", "share", "verify"):
+        assert f"dayshift {tool} runs/mine" in guide
+    assert "(../console.md)" in guide
+    assert "(guides/review.md)" in (DOCS / "review.md").read_text()
+
+
 def test_validates_promises_are_all_explained() -> None:
     """And nothing else is called one."""
     promises = "".join(
@@ -91,6 +120,17 @@ def test_search_needs_no_server_and_nothing_from_elsewhere(site: Path) -> None:
     assert "Many episodes at once" in index
     assert '<script src="javascripts/iframe-worker.js">' in (site / "index.html").read_text()
     assert "location.protocol" in (site / "javascripts" / "iframe-worker.js").read_text()
+
+
+def test_search_finds_a_page_that_was_opened_from_the_disk(site: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page((site / "index.html").as_uri(), ready=".md-search__input")
+    page.locator(".md-search__input").fill("wilson interval")
+    found = page.locator(".md-search-result__item a").first
+    expect(found).to_be_visible()
+    found.click()
+
+    assert page.url.startswith(site.as_uri())
+    assert "Wilson" in page.locator("article").inner_text()
 
 
 def test_the_references_are_written_from_the_code(site: Path) -> None:

@@ -20,6 +20,7 @@ REFUSED = "3.10"
 LOCKS = ("requirements-runtime.lock", "requirements.lock")
 # One of a product whose programs run in the sandbox, which has an interpreter of its own.
 PLAYED = ("crm/correct-contact", "ide/fix-boundary")
+README = (ROOT / "README.md").read_text()
 GUEST = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -93,6 +94,7 @@ def test_the_demo_runs_on_every_version_from_the_runtime_lock_and_the_worlds_are
     minor: str, tmp_path: Path, worlds_here: dict[str, str]
 ) -> None:
     python = install_runtime(interpreter(minor), tmp_path / "venv")
+    size = disk_use(tmp_path / "venv")
     built = build_small(python, tmp_path / "var")
     played = subprocess.run(
         [python, "-m", "services.demo", "--world", "small", "--episodes", "1", *(f"--task={task}" for task in PLAYED)],
@@ -103,19 +105,36 @@ def test_the_demo_runs_on_every_version_from_the_runtime_lock_and_the_worlds_are
         check=False,
     )
 
+    assert claimed_size() * 0.85 < size < claimed_size() * 1.05, (
+        f"the README says {claimed_size()} MB, and it is {size:.0f}"
+    )
     assert built == worlds_here
     assert played.returncode == 0, played.stdout + played.stderr
     assert len(played.stdout.splitlines()) <= 40
     assert re.search(r"^oracle +2 +2 +2 +100\.0%", played.stdout, flags=re.MULTILINE), played.stdout
 
 
+def claimed_size() -> int:
+    """Megabytes of disk that the README promises for the environment of `make demo`, as `du -sm` measures them."""
+    claimed = re.search(r"takes about (\d+) MB of disk \(`du -sm .venv`\)", README)
+    assert claimed is not None
+    return int(claimed[1])
+
+
+def disk_use(folder: Path) -> float:
+    """Megabytes of the blocks that its files take, those with several names once."""
+    blocks = {stat.st_ino: stat.st_blocks for path in folder.rglob("*") if (stat := path.lstat())}
+    return sum(blocks.values()) * 512 / (1 << 20)
+
+
 def install_runtime(python: str, venv: Path) -> str:
-    """As `make demo` does, without compiling: nothing is started twice."""
+    """As `make demo` does."""
     uv = Path(sys.executable).with_name("uv")
-    here = {**os.environ, "VIRTUAL_ENV": str(venv)}
+    here = {**os.environ, "VIRTUAL_ENV": str(venv), "UV_LINK_MODE": "copy"}
+    lock = str(ROOT / "requirements-runtime.lock")
     for arguments in (
-        ["venv", "-q", "--python", python, str(venv)],
-        ["pip", "install", "-q", "--require-hashes", "-r", str(ROOT / "requirements-runtime.lock")],
+        ["venv", "-q", "--seed", "--python", python, str(venv)],
+        ["pip", "install", "-q", "--compile-bytecode", "--require-hashes", "-r", lock],
         ["pip", "install", "-q", "--no-deps", "-e", str(ROOT / "env_client")],
     ):
         subprocess.run([uv, *arguments], env=here, check=True)

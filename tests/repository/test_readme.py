@@ -1,21 +1,22 @@
-"""What the README shows really runs."""
+"""What the README shows really runs, in a fresh folder with a fresh environment."""
 
-import os
-import re
-import subprocess
-import sys
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.control.stack import PLAYGROUND, TOKEN, Stack
+from services.kernel import catalog
+from services.snippets import install_sdks
+from tests.control.stack import PLAYGROUND, Stack
 from tests.control.worlds import build_worlds
 from tests.desk.office import build_office
 from tests.ide.sample import build_sample
 from tests.scripted_provider import ScriptedProvider
+from tests.walkthrough import Reader, ReadmeReader, blocks, check_readme
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +30,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     started.stop()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def provider() -> Iterator[ScriptedProvider]:
     started = ScriptedProvider().start()
@@ -40,40 +37,32 @@ def provider() -> Iterator[ScriptedProvider]:
     started.stop()
 
 
-def run(code: str, stack: Stack, provider: ScriptedProvider) -> str:
-    here = {
+def test_the_readme_can_be_followed_in_a_fresh_folder(stack: Stack, provider: ScriptedProvider, tmp_path: Path) -> None:
+    clone, folder = tmp_path / "dayshift", tmp_path / "agent"
+    shutil.copytree(ROOT / "env_client", clone / "env_client", ignore=shutil.ignore_patterns("*.egg-info", "build"))
+    folder.mkdir()
+    settings = {
+        "DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}",
+        "XDG_STATE_HOME": str(stack.var / "state"),
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": f"{provider.url}/v1",
-        "DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}",
-        "DAYSHIFT_CONTROL_TOKEN": TOKEN,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_COMPILE": "1",
     }
-    code = re.sub(r":87(\d\d)", lambda port: f":{stack.base + int(port[1])}", code).replace(
-        '"playground"', f'"{PLAYGROUND}"'
-    )
-    # The scripted model that solves this task.
-    code = code.replace('"gpt-5"', '"solver"')
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **here},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    reader = Reader(folder, clone, settings, start=lambda: None)
+
+    check_readme(ReadmeReader(reader, stack.base, PLAYGROUND, provider.url).follow(README))
 
 
-@pytest.mark.parametrize("block", range(len(blocks("python"))))
-def test_every_python_block_runs_against_a_started_stack(stack: Stack, provider: ScriptedProvider, block: int) -> None:
-    output = run(blocks("python")[block], stack, provider)
+def test_the_sdks_are_installed_before_they_are_used() -> None:
+    (install,) = (block for _, block in blocks(README) if block.startswith("pip install hubspot"))
 
-    if block <= 1:
-        assert "passed 1.0" in output
+    assert install.strip() == install_sdks(catalog.products().values())
+    assert README.index(install) < README.index("from hubspot import")
 
 
 def test_the_first_two_blocks_are_a_short_episode_and_a_short_model_run() -> None:
-    episode, model_run, *_ = blocks("python")
+    episode, model_run, *_ = (block for language, block in blocks(README) if language == "python")
 
     assert "Episode.open" in episode
     assert "chat.completions.create" in model_run

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.company import small_company
-from tests.control.stack import TOKEN, Stack
+from tests.control.stack import Stack
 from tests.control.worlds import build_worlds
-from tests.walkthrough import Reader, blocks
+from tests.walkthrough import Reader, blocks, check_tutorial
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -32,6 +32,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+    # What `make up` installs there.
+    (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)
     return folder
 
 
@@ -50,30 +52,24 @@ def reader(stack: Stack, folder: Path) -> Reader:
         stack.log.unlink()
         stack.start()
 
+    # The token is not among them: the stack leaves it where a client of the same user looks for it.
     settings = {
         "DAYSHIFT_CONTROL_URL": f"http://127.0.0.1:{stack.base}",
-        "DAYSHIFT_CONTROL_TOKEN": TOKEN,
-        "DAYSHIFT_VAR": str(stack.var),
+        "XDG_STATE_HOME": str(stack.var / "state"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    folder.mkdir(exist_ok=True)
-    return Reader(folder, stack.root, Path(sys.executable).parent, settings, restart)
+    return Reader(folder, stack.root, settings, restart)
 
 
 def test_the_tutorial_can_be_followed_in_an_empty_folder(stack: Stack) -> None:
-    output = reader(stack, stack.root.parent / "my-agent").follow((DOCS / "tutorial.md").read_text())
+    output = reader(stack, stack.root.parent).follow((DOCS / "tutorial.md").read_text())
 
-    assert "passed 1.0" in output
-    assert re.search(r"^crm/correct-contact +5 +5 +100\.0%", output, flags=re.MULTILINE), output
-    assert re.search(r"crm/record-promotion .* 26 of 26 .* passed", output), output
-    assert re.search(r"^crm/record-promotion +3 +0 +0\.0%", output, flags=re.MULTILINE), output
-    before, after = map(float, re.findall(r"([+-]\d\.\d\d) (?:before|after)", output))
-    assert after > before + 0.3
+    check_tutorial(output)
 
 
 @pytest.mark.parametrize("page", GUIDES)
 def test_the_python_of_a_guide_runs(stack: Stack, page: str) -> None:
-    settings = {**os.environ, **reader(stack, stack.root.parent / "guides").settings}
+    settings = {**os.environ, **reader(stack, stack.root.parent).settings}
     for language, block in blocks((DOCS / page).read_text()):
         if language == "python":
             command = [sys.executable, "-c", block]

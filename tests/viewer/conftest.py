@@ -88,7 +88,9 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens pages; the test fails if one of them writes an error to its console."""
     contexts, problems = [], list[str]()
 
-    def open_(url: str, *, width: int = 1440, height: int = 900, **options: Any) -> Page:
+    def open_(
+        url: str, *, width: int = 1440, height: int = 900, ready: str = "main[data-ready]", **options: Any
+    ) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -96,7 +98,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(url)
-        page.wait_for_selector("main[data-ready]")
+        page.wait_for_selector(ready)
         return page
 
     yield open_

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from dayshift.argument_types import parse_positive
 from dayshift.connection import Connection
 from dayshift.episode import Episode
 from dayshift.integrations.sessions import SPLITS
@@ -165,7 +166,7 @@ def _write_task(request: OpenRequest, brief: str, title: str, folder: Path, surf
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dayshift.integrations.harbor", description="export task folders")
     parser.add_argument("--tasks", nargs="+", required=True, help="ids of families")
-    parser.add_argument("--seeds", type=int, default=1, help="instances of each family (default 1)")
+    parser.add_argument("--seeds", type=parse_positive, default=1, help="instances of each family (default 1)")
     parser.add_argument("--split", choices=SPLITS, default="test")
     parser.add_argument("--world", default="standard")
     parser.add_argument("--surface", default=DEFAULT_SURFACE)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dayshift.argument_types import parse_positive
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
 from dayshift.integrations.sessions import SPLITS
@@ -55,7 +56,7 @@ async def write_rows(requests: Iterable[OpenRequest], output: Path, *, surface: 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dayshift.integrations.nemo_gym_rows", description=__doc__)
     parser.add_argument("--tasks", nargs="+", required=True, help="ids of families")
-    parser.add_argument("--seeds", type=int, default=10, help="instances of each family (default 10)")
+    parser.add_argument("--seeds", type=parse_positive, default=10, help="instances of each family (default 10)")
     parser.add_argument("--split", choices=SPLITS, default="train")
     parser.add_argument("--world", default="standard")
     parser.add_argument("--surface", default=DEFAULT_SURFACE)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from dayshift.argument_types import parse_port, parse_positive
 from dayshift.connection import Connection
 from dayshift.episode import Episode
 from dayshift.errors import MissingExtra
@@ -110,10 +111,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dayshift.integrations.ors", description="serve ORS")
     # Whoever reaches the port opens episodes with this process's token, so it is not open to the network by default.
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--port", type=parse_port, default=8080)
     parser.add_argument("--task", help="the only family; without it those that --families names")
     parser.add_argument("--families", default="", help="families whose ids start so, such as crm/")
-    parser.add_argument("--seeds", type=int, default=100, help="instances of each family and split (default 100)")
+    parser.add_argument(
+        "--seeds", type=parse_positive, default=100, help="instances of each family and split (default 100)"
+    )
     parser.add_argument("--world", default="standard")
     parser.add_argument("--surface", default=DEFAULT_SURFACE)
     options = parser.parse_args(arguments)

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from dayshift.argument_types import parse_number, parse_port, parse_positive
 from dayshift.errors import MissingExtra
 from dayshift.integrations.sessions import SPLITS, ServerOptions
 
@@ -39,22 +40,18 @@ def build_parser(name: str, port: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m dayshift.integrations.{name}", description=f"serve {name}")
     # Whoever reaches the port opens episodes with this process's token, so it is not open to the network by default.
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=port, help=f"default {port}")
+    parser.add_argument("--port", type=parse_port, default=port, help=f"default {port}")
     parser.add_argument("--task", help="the family of every episode; without it the seed draws one")
     parser.add_argument("--families", default="", help="draw from families whose ids start so, such as crm/")
     parser.add_argument("--split", choices=SPLITS, default=defaults.split, help="default train")
     parser.add_argument("--world", default=defaults.world, help="default standard")
     parser.add_argument("--faults", default=defaults.faults, help="the fault plan (default none)")
     parser.add_argument("--surface", default=defaults.surface, help="the tools that a model is given (default core)")
-    parser.add_argument("--max-sessions", type=positive, default=defaults.max_sessions, help="default 1024")
+    parser.add_argument("--max-sessions", type=parse_positive, default=defaults.max_sessions, help="default 1024")
     parser.add_argument(
-        "--lease-seconds", type=float, default=defaults.lease_seconds, help="close what is idle for so long (900)"
+        "--lease-seconds",
+        type=parse_number,
+        default=defaults.lease_seconds,
+        help="close what is idle for so long (900)",
     )
     return parser
-
-
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
-    return number

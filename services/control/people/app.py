@@ -25,9 +25,9 @@ _SAFE = (
 _ASSETS = {
     "swagger-ui-bundle.js": ("fastapi_offline", "static/swagger-ui-bundle.js"),
     "swagger-ui.css": ("fastapi_offline", "static/swagger-ui.css"),
-    **{name: ("services.control.people", f"assets/{name}") for name in ("page.css", "page.js", "api.js")},
+    **{name: ("services.control.people", f"assets/{name}") for name in ("page.css", "page.js", "api.js", "icon.svg")},
 }
-_TYPES = {"js": b"text/javascript; charset=utf-8", "css": b"text/css; charset=utf-8"}
+_TYPES = {"js": b"text/javascript; charset=utf-8", "css": b"text/css; charset=utf-8", "svg": b"image/svg+xml"}
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _PASSED_ON = ("content-type", "accept", "idempotency-key", "if-match")
 _BODY_LIMIT = 1 << 20

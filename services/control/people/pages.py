@@ -6,9 +6,11 @@ from html import escape
 from dayshift import wire
 
 from services.kernel.product import Product
+from services.snippets import install_sdks
 
 # The default is in the README. A credential that somebody set is theirs to type in.
 KNOWN_CREDENTIAL = "playground"
+_INSTALL_CLIENT = "pip install ./env_client   # in the clone\ndayshift doctor"
 _HIDDEN = "YOUR_PLAYGROUND_TOKEN"
 
 
@@ -35,7 +37,8 @@ def render_overview(
         '<div class="wide"><table><thead><tr><th>product</th><th>address</th><th>state</th><th>credential</th>'
         f"<th>API</th></tr></thead><tbody>{rows}</tbody></table></div>"
         "<h2>Lines to copy</h2>"
-        f"<h3>Client</h3>{_render_lines('dayshift doctor')}{_render_lines(client)}{snippets}"
+        f"<h3>Client</h3>{_render_lines(_INSTALL_CLIENT)}{_render_lines(client)}"
+        f"<h3>The vendors' own SDKs</h3>{_render_lines(install_sdks(products.values()))}{snippets}"
         f"<h3>Roll the playground back</h3>{_render_lines('dayshift playground --reset')}",
     )
 
@@ -73,7 +76,9 @@ def _render_lines(text: str) -> str:
 
 
 def _render_page(title: str, body: str, styles: Iterable[str] = (), scripts: Iterable[str] = ()) -> str:
-    links = "".join(f'<link rel="stylesheet" href="/docs/assets/{name}">' for name in (*styles, "page.css"))
+    # A browser asks for an icon in any case, and the control API would refuse it.
+    links = '<link rel="icon" href="/docs/assets/icon.svg">'
+    links += "".join(f'<link rel="stylesheet" href="/docs/assets/{name}">' for name in (*styles, "page.css"))
     loaded = "".join(f'<script defer src="/docs/assets/{name}"></script>' for name in (*scripts, "page.js"))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

@@ -64,7 +64,7 @@ async def metric_events_since(params: Annotated[schemas.TimeQuery, Query()], cal
 
 
 def _render_ticket(row: TicketRow, base: str) -> Shape:
-    shape = render_ticket(row, base)
+    shape = {**render_ticket(row, base), "generated_timestamp": row["updated_at"] // 1000}
     return {**shape, "status": "deleted"} if row["body"]["deleted_at"] is not None else shape
 
 

@@ -34,11 +34,17 @@ class CursorOut(ResponseBody):
     end_of_stream: bool
 
 
+class ExportedTicket(TicketOut):  # type: ignore[valid-type, misc]  # made at import
+    """A ticket with the time that start_time is compared with."""
+
+    generated_timestamp: int
+
+
 TicketStream = extend(
     CursorOut,
     "TicketStream",
     "Tickets in the order in which they last changed; deleted ones are among them.",
-    tickets=TicketOut,
+    tickets=ExportedTicket,
 )
 UserStream = extend(CursorOut, "UserStream", "Users in the order in which they last changed.", users=UserOut)
 
@@ -52,7 +58,7 @@ class TimeOut(ResponseBody):
     end_of_stream: bool
 
 
-TicketsSince = extend(TimeOut, "TicketsSince", "Tickets that changed since a time.", tickets=TicketOut)
+TicketsSince = extend(TimeOut, "TicketsSince", "Tickets that changed since a time.", tickets=ExportedTicket)
 UsersSince = extend(TimeOut, "UsersSince", "Users who changed since a time.", users=UserOut)
 OrganizationsSince = extend(
     TimeOut, "OrganizationsSince", "Organizations that changed since a time.", organizations=OrganizationOut
