@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from dayshift.review.store import FileReviewStore
+from dayshift.review.store import RunReviewStore
 from dayshift.viewer.app import ViewerOptions, create_app
 from dayshift.viewer.recordings_source import RecordingsSource
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -28,7 +28,7 @@ class ServedViewer:
         self.source = RecordingsSource([folder])
         self.source.update()
         options = ViewerOptions(reviewer_of=lambda _request: reviewer)
-        self.reviews = FileReviewStore(folder)
+        self.reviews = RunReviewStore(self.source.folders, self.source.folder_of)
         app = create_app(self.source, reviews=self.reviews, options=options)
         self._server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, daemon=True)

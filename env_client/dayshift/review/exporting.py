@@ -4,10 +4,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from dayshift.control_client import ControlClient
+from dayshift.errors import ControlRefused
+from dayshift.http_flow import HttpFlow
 from dayshift.review.store import Review, blamed_on_harness
 from dayshift.trajectory import Trajectory
 
 BLAMED_ON_HARNESS = "blamed on the harness by a reviewer"
+_NOT_FOUND = 404
+
+
+def fetch_ledger_reviews(control: ControlClient) -> HttpFlow[list[Review]]:
+    """What people saved in the console, in the order of saving; a stack of an older version has none for exports."""
+    found: list[Review] = []
+    after: int | None = 0
+    while after is not None:
+        try:
+            page = yield from control.reviews(after)
+        except ControlRefused as refused:
+            if refused.status == _NOT_FOUND:
+                return []
+            raise
+        found += map(Review.model_validate, page.reviews)
+        after = page.next
+    return found
 
 
 def leave_out_disputed(

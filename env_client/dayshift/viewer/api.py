@@ -159,11 +159,13 @@ class Api:
     async def save_review(self, request: Request) -> Response:
         body = await read_json(request)
         try:
-            review = Review.model_validate({**body, "reviewer": body.get("reviewer") or self._reviewer_of(request)})
+            review = Review.model_validate({**body, "reviewer": self._reviewer_of(request)})
         except ValidationError as error:
             raise UsageError(f"the review is not valid: {error.errors()[0]['msg']}") from error
-        await self._summary(review.key)
-        return respond((await asyncio.to_thread(self._reviews.save, review)).model_dump())
+        # Exports know an episode by its id.
+        episode_id = (await self._summary(review.key))["episode_id"]
+        named = review.model_copy(update={"episode_id": "" if episode_id == review.key else episode_id})
+        return respond((await asyncio.to_thread(self._reviews.save, named)).model_dump())
 
     async def save_taxonomy(self, request: Request) -> Response:
         taxonomy = parse_taxonomy(await read_json(request))

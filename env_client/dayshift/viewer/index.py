@@ -112,6 +112,11 @@ class RecordingIndex:
             ).fetchone()
         return None if row is None else _place(row)
 
+    def find_file(self, key: str) -> Path | None:
+        with closing(self.connect()) as connection:
+            row = connection.execute("SELECT file FROM episodes WHERE key = ?", (key,)).fetchone()
+        return None if row is None else Path(row["file"])
+
     def _read_new_lines(self, connection: sqlite3.Connection, file: RecordingFile) -> None:
         row = connection.execute("SELECT indexed, unreadable FROM files WHERE path = ?", (str(file.path),)).fetchone()
         start, unreadable = (0, 0) if row is None else (row["indexed"], row["unreadable"])

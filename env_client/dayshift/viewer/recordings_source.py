@@ -42,7 +42,8 @@ class RecordingsSource:
         folders = [Path(root) for root in roots]
         self.files = find_files(folders)
         self.title = ", ".join(str(folder) for folder in folders)
-        self.folder = folders[0] if folders[0].is_dir() else folders[0].parent
+        # Where recordings were asked for: reviews are read from here, and the taxonomy is that of the first.
+        self.folders = [folder if folder.is_dir() else folder.parent for folder in folders]
         self.index = RecordingIndex(_place_index(folders), self.files)
         self._updating = threading.Lock()
 
@@ -117,6 +118,11 @@ class RecordingsSource:
     def _changes(self, key: str, first: int, last: int) -> list[RowChange]:
         place = self.index.find(key)
         return [] if place is None else list(_read_changes(place, first, last))[:_MOST_CHANGES]
+
+    def folder_of(self, key: str) -> Path | None:
+        """The folder that holds the recording of an episode."""
+        file = self.index.find_file(key)
+        return None if file is None else file.parent
 
     def read_trajectory(self, key: str) -> Trajectory | None:
         place = self.index.find(key)
