@@ -13,8 +13,7 @@ from dayshift.errors import UsageError
 from dayshift.export import BUILDERS, describe_left_out, with_object_arguments, write_rows
 from dayshift.recordings import load
 from dayshift.redacted_trajectory import redact_trajectory
-from dayshift.redaction import Redactor
-from dayshift.review.exporting import fetch_ledger_reviews, leave_out_disputed, write_reviews
+from dayshift.review.exporting import fetch_ledger_reviews, leave_out_disputed, redact_reviews, write_reviews
 from dayshift.review.store import Review, by_episode, load_reviews
 from dayshift.trajectory import Trajectory
 
@@ -29,7 +28,7 @@ def export(args: argparse.Namespace) -> int:
     trajectories: Iterable[Trajectory] = _require_some(load(args.folder, quarantined=True), args.folder)
     if args.redact:
         trajectories = map(redact_trajectory, trajectories)
-        reviews = [review.model_copy(update={"note": Redactor().text(review.note)}) for review in reviews]
+        reviews = redact_reviews(reviews)
     if args.form in _DOCUMENTS:
         return _export_documents(args, trajectories, reviews)
     left_out: Counter[str] = Counter()

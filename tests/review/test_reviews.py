@@ -210,6 +210,8 @@ def test_documents_carry_their_reviews_and_nothing_personal_when_redacted(
     assert all(json.loads(line) for line in text.splitlines())
     assert text.count("wrong-record") == 1
     assert "ann@example.com" not in text
+    assert '"ada"' not in text
+    assert "[person 1]" in text
 
 
 def export(folder: Path, output: Path, *options: str) -> str:

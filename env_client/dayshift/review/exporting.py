@@ -7,6 +7,7 @@ from pathlib import Path
 from dayshift.control_client import ControlClient
 from dayshift.errors import ControlRefused
 from dayshift.http_flow import HttpFlow
+from dayshift.redaction import Redactor
 from dayshift.review.store import Review, blamed_on_harness
 from dayshift.trajectory import Trajectory
 
@@ -40,6 +41,15 @@ def leave_out_disputed(
             yield trajectory
         elif left_out is not None:
             left_out[BLAMED_ON_HARNESS] += 1
+
+
+def redact_reviews(reviews: Iterable[Review], redactor: Redactor | None = None) -> list[Review]:
+    """Reviewers become persons by number, the same one throughout; their notes lose what is personal."""
+    redactor = redactor or Redactor()
+    return [
+        review.model_copy(update=redactor.value({"reviewer": review.reviewer, "note": review.note}))
+        for review in reviews
+    ]
 
 
 def write_reviews(reviews: Iterable[Review], output: str | Path) -> Path:
