@@ -1,7 +1,7 @@
 """LedgerMirror: writes what the ledger has recorded into a file of recordings, which the viewer indexes.
 
-Reviews stand beside it, as exports read them. The file is a cache: it can be removed at any time. Nothing of it is on control's path, and the ledger is read in
-small portions on an engine of the console's own.
+Reviews stand beside it, as exports read them. The files are a cache: they can be removed at any time. Nothing of it is
+on control's path, and the ledger is read in small portions on an engine of the console's own.
 """
 
 import hashlib

@@ -1,6 +1,7 @@
 """Recorded episodes in the console: read, reviewed, served again byte for byte, and opened at any state."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from dayshift.trajectory import Trajectory
 
 from services.console.link import ControlLink
 from services.console.replay import Replayer, ReplayResult
-from tests.client.policies import parse_brief
 from tests.console.conftest import APPROVED_TASK, Console, ask_for_refund, find_ticket
 from tests.control.stack import TOKEN, Stack, eventually
 
@@ -131,21 +131,22 @@ def test_an_export_leaves_out_what_the_console_blames_on_the_harness(
     with Recorder(tmp_path / "run") as recorder:
         for number in range(2):
             episode = open_episode(seed=20 + number)
-            right = parse_brief(episode.brief)
-            contact = episode.step("crm.contacts.search", query=right["email"]).json()["results"][0]
-            episode.step("crm.contacts.update", contactId=contact["id"], properties={"phone": right["phone"]})
-            assert episode.submit().outcome == "passed"
+            episode.step("crm.contacts.list", limit=1)
+            assert episode.submit().outcome == "failed"
             recorder.record(episode.trajectory())
     console.await_recorded(episode.id)
     console.do("reviews", {"key": episode.id, "labels": ["product-bug"], "blame": "harness"})
     output = tmp_path / "rows.jsonl"
     url = ["--control-url", f"http://127.0.0.1:{stack.base}"]
 
-    options = ["--form", "chat", "--world", "small", "--output", str(output)]
+    options = ["--form", "reinforcement", "--world", "small", "--output", str(output)]
     assert main([*url, "export", str(tmp_path / "run"), *options]) == 0
 
-    assert len(output.read_text().splitlines()) == 1
-    assert episode.id not in output.read_text()
+    (row,) = map(json.loads, output.read_text().splitlines())
+    assert row["grader"]["open"]["seed"] == 20
+    console.do("reviews", {"key": episode.id})
+    assert main([*url, "export", str(tmp_path / "run"), *options]) == 0
+    assert len(output.read_text().splitlines()) == 2
 
 
 def test_policies_and_versions_are_filters_of_the_ledger_and_invisible_to_the_agent(
