@@ -67,8 +67,8 @@ class RecordingsSource:
     async def summaries(self, query: EpisodeQuery) -> list[EpisodeSummary]:
         return await asyncio.to_thread(self.select_summaries, query)
 
-    async def episode(self, key: str) -> EpisodeDetail | None:
-        return await asyncio.to_thread(self._episode, key)
+    async def episode(self, key: str, query: EpisodeQuery | None = None) -> EpisodeDetail | None:
+        return await asyncio.to_thread(self._episode, key, query or {})
 
     async def steps(self, key: str, first: int, last: int) -> list[StepBody]:
         return await asyncio.to_thread(self._steps, key, first, min(last, first + MAX_STEPS - 1))
@@ -95,15 +95,15 @@ class RecordingsSource:
         with closing(self.index.connect()) as connection:
             return queries.select_page(connection, query)
 
-    def _episode(self, key: str) -> EpisodeDetail | None:
+    def _episode(self, key: str, query: EpisodeQuery) -> EpisodeDetail | None:
         place = self.index.find(key)
         if place is None:
             return None
         record: dict[str, Any] = {name: _read_part(place, name) for name in place.parts if name != "steps"}
         last_step = [_read_json(place, *_bounds(place.steps, len(place.heads) - 1))] if place.heads else []
-        view = detail(record, place.summary, place.heads, submitted=find_submitted(last_step))
+        view = detail(record, place.summary, place.heads, submitted=find_submitted(last_step), mentions=place.mentions)
         with closing(self.index.connect()) as connection:
-            view["previous"], view["next"] = queries.select_neighbours(connection, place.id)
+            view["previous"], view["next"] = queries.select_neighbours(connection, place.id, query)
         return view
 
     def _steps(self, key: str, first: int, last: int) -> list[StepBody]:
