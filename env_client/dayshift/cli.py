@@ -336,6 +336,14 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     export_parser.add_argument(
         "--redact", action="store_true", help="replace names, addresses, card numbers and tokens by placeholders"
     )
+    export_parser.add_argument(
+        "--reviews",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="further reviews: a reviews.jsonl, or a folder with some such as the console's; beside those of the "
+        "recordings and, in the forms for training, of the stack's ledger",
+    )
     export_parser.set_defaults(command=export)
     _add_review_command(commands)
 

@@ -22,6 +22,7 @@ from dayshift.http_flow import ANSWER_SECONDS, HttpFlow, HttpRequest, HttpRespon
 
 M = TypeVar("M", bound=BaseModel)
 _UNAUTHORIZED = 401
+_NO_LABELS = wire.PolicyLabels()
 
 # By URL, what control accepted: found once, it is used by every connection of this process.
 _accepted: dict[str, TokenCandidate] = {}
@@ -46,8 +47,9 @@ class ControlClient:
     def families(self) -> HttpFlow[wire.Families]:
         return (yield from self._get("/v1/tasks", wire.Families))
 
-    def open(self, request: wire.OpenRequest) -> HttpFlow[wire.Opened]:
-        return (yield from self._post("/v1/episodes", request, wire.Opened, secrets.token_hex(16)))
+    def open(self, request: wire.OpenRequest, labels: wire.PolicyLabels = _NO_LABELS) -> HttpFlow[wire.Opened]:
+        message = request if labels == _NO_LABELS else wire.LabelledRequest.of(request, labels)
+        return (yield from self._post("/v1/episodes", message, wire.Opened, secrets.token_hex(16)))
 
     def state(self, episode_id: str) -> HttpFlow[wire.EpisodeState]:
         return (yield from self._get(f"/v1/episodes/{episode_id}", wire.EpisodeState))
@@ -115,6 +117,9 @@ class ControlClient:
     def audit(self, episode_id: str | None = None) -> HttpFlow[wire.Audit]:
         query = "" if episode_id is None else f"?episode={quote(episode_id, safe='')}"
         return (yield from self._get(f"/v1/audit{query}", wire.Audit))
+
+    def reviews(self, after: int = 0) -> HttpFlow[wire.Reviews]:
+        return (yield from self._get(f"/v1/reviews?after={after}", wire.Reviews))
 
     def _act(self, episode_id: str, action: str, person: str, answer: type[M]) -> HttpFlow[M]:
         message = wire.PersonRequest(person=person)

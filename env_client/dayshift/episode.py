@@ -16,7 +16,7 @@ from dayshift.operations import Catalogue
 from dayshift.step import Step
 from dayshift.tool_surface import Surface
 from dayshift.trajectory import Trajectory
-from dayshift.wire import McpAccess, OpenRequest, ProductAccess, Split, Verdict
+from dayshift.wire import McpAccess, OpenRequest, PolicyLabels, ProductAccess, Split, Verdict
 
 
 class EpisodeOptions(TypedDict, total=False):
@@ -118,11 +118,17 @@ class Episode(_EpisodeState):
         max_answer_chars: int = MAX_ANSWER_CHARS,
         max_steps: int | None = None,
         supervisor: Supervisor | None = None,
+        policy: str | None = None,
+        policy_version: str | None = None,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
+        """Opens an episode; the console shows `policy` and `policy_version`, and no agent sees them."""
         request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or Connection()
-        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars, max_steps)
+        labels = PolicyLabels.cut(policy, policy_version)
+        opening = EpisodeProtocol.open(
+            session.address.control, request, retries, surface, max_answer_chars, max_steps, labels
+        )
         try:
             protocol = session.run(opening)
         except BaseException:
@@ -198,11 +204,17 @@ class AsyncEpisode(_EpisodeState):
         max_answer_chars: int = MAX_ANSWER_CHARS,
         max_steps: int | None = None,
         supervisor: Supervisor | None = None,
+        policy: str | None = None,
+        policy_version: str | None = None,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
+        """As `Episode.open`."""
         request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or AsyncConnection()
-        opening = EpisodeProtocol.open(session.address.control, request, retries, surface, max_answer_chars, max_steps)
+        labels = PolicyLabels.cut(policy, policy_version)
+        opening = EpisodeProtocol.open(
+            session.address.control, request, retries, surface, max_answer_chars, max_steps, labels
+        )
         try:
             protocol = await session.run(opening)
         except BaseException:

@@ -35,7 +35,7 @@ from dayshift.request_encoding import encode_request
 from dayshift.step import Step, parse_date_header
 from dayshift.tool_surface import DEFAULT_SURFACE, Surface, is_task_surface
 from dayshift.trajectory import smaller_budget
-from dayshift.wire import Diff, Opened, OpenRequest, SubmitRequest, Verdict
+from dayshift.wire import Diff, Opened, OpenRequest, PolicyLabels, SubmitRequest, Verdict
 
 REVISION_HEADER = "x-data-revision"
 REQUEST_NUMBER_HEADER = "x-request-number"
@@ -74,6 +74,8 @@ class EpisodeProtocol:
     max_answer_chars: int = MAX_ANSWER_CHARS
     # The trainer's own bound on the steps; the task's budget holds where it is smaller.
     max_steps: int | None = None
+    # Who plays, as the stack's ledger has it.
+    labels: PolicyLabels = field(default_factory=PolicyLabels)
     # What the episode changed; None until `fetch_diff`.
     diff: Diff | None = None
     interventions: list[Intervention] = field(default_factory=list)
@@ -92,12 +94,13 @@ class EpisodeProtocol:
         surface: str | None = None,
         max_answer_chars: int = MAX_ANSWER_CHARS,
         max_steps: int | None = None,
+        labels: PolicyLabels = PolicyLabels(),  # noqa: B008 - it is immutable
     ) -> HttpFlow["EpisodeProtocol"]:
         if max_steps is not None and max_steps < 1:
             raise UsageError(f"max_steps={max_steps} leaves no step: give 1 or more, or None for the task's own budget")
         if surface is not None and is_task_surface(surface):
             request = request.model_copy(update={"assisted": True})
-        opened = yield from control.open(request)
+        opened = yield from control.open(request, labels)
         try:
             apis = yield from fetch_product_apis(opened.products)
             operations = build_catalogue(opened.products, apis, opened.answer_schema)
@@ -125,6 +128,7 @@ class EpisodeProtocol:
             surface=tools,
             max_answer_chars=max_answer_chars,
             max_steps=max_steps,
+            labels=labels,
         )
 
     def require_surface(self) -> Surface:

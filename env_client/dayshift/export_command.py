@@ -4,6 +4,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from dayshift.connection import Address, Connection
@@ -12,8 +13,7 @@ from dayshift.errors import UsageError
 from dayshift.export import BUILDERS, describe_left_out, with_object_arguments, write_rows
 from dayshift.recordings import load
 from dayshift.redacted_trajectory import redact_trajectory
-from dayshift.redaction import Redactor
-from dayshift.review.exporting import leave_out_disputed, write_reviews
+from dayshift.review.exporting import fetch_ledger_reviews, leave_out_disputed, redact_reviews, write_reviews
 from dayshift.review.store import Review, by_episode, load_reviews
 from dayshift.trajectory import Trajectory
 
@@ -24,11 +24,11 @@ _DOCUMENTS = ("atif", "otel")
 
 
 def export(args: argparse.Namespace) -> int:
-    reviews = load_reviews(args.folder)
+    reviews = _load_reviews(args)
     trajectories: Iterable[Trajectory] = _require_some(load(args.folder, quarantined=True), args.folder)
     if args.redact:
         trajectories = map(redact_trajectory, trajectories)
-        reviews = [review.model_copy(update={"note": Redactor().text(review.note)}) for review in reviews]
+        reviews = redact_reviews(reviews)
     if args.form in _DOCUMENTS:
         return _export_documents(args, trajectories, reviews)
     left_out: Counter[str] = Counter()
@@ -47,6 +47,17 @@ def export(args: argparse.Namespace) -> int:
         print(f"{len(own)} reviews in {write_reviews(own, args.output)}")
     _print_left_out(left_out)
     return 0
+
+
+def _load_reviews(args: argparse.Namespace) -> list[Review]:
+    """Those beside the recordings, those that were named, and for training those of the stack's ledger."""
+    if missing := next((path for path in args.reviews if not Path(path).exists()), None):
+        raise UsageError(f"{missing} does not exist")
+    if args.form in _DOCUMENTS:
+        return load_reviews(args.folder, *args.reviews)
+    with Connection(Address.find(args.control_url)) as connection:
+        recorded = connection.run(fetch_ledger_reviews(connection.address.control))
+    return load_reviews(args.folder, *args.reviews, others=recorded)
 
 
 def _require_some(trajectories: Iterator[Trajectory], folder: str) -> Iterator[Trajectory]:

@@ -215,6 +215,7 @@ class _Player(ABC):
                     connection=connection,
                     surface=self.options.surface,
                     max_answer_chars=self.options.max_answer_chars,
+                    policy=self.options.model,
                 )
             except RetryLater as error:
                 if not attempts_left:

@@ -14,7 +14,18 @@ from urllib.parse import parse_qsl, quote_plus
 # Values of these fields of JSON objects are personal whatever they look like. Compared in lower case without "_"
 # and "-", so that firstName and first_name are one.
 NAME_FIELDS = frozenset(
-    {"firstname", "lastname", "fullname", "displayname", "cardholder", "contactname", "author", "authorname", "login"}
+    {
+        "firstname",
+        "lastname",
+        "fullname",
+        "displayname",
+        "cardholder",
+        "contactname",
+        "author",
+        "authorname",
+        "login",
+        "reviewer",
+    }
 )
 ADDRESS_FIELDS = frozenset(
     {"address", "address1", "address2", "line1", "line2", "street", "streetaddress", "zip", "zipcode", "postalcode"}

@@ -222,7 +222,7 @@ class _WorkerPool:
     async def _play(self, request: OpenRequest) -> Trajectory:
         version = self._current_version()
         try:
-            episode = await self._open(request)
+            episode = await self._open(request, version)
         except (HarnessFault, ControlRefused) as error:
             if isinstance(error, ControlRefused) and error.status == 401:
                 raise
@@ -230,13 +230,18 @@ class _WorkerPool:
         async with episode:
             return await self._finish(episode, version)
 
-    async def _open(self, request: OpenRequest) -> AsyncEpisode:
+    async def _open(self, request: OpenRequest, version: str | None) -> AsyncEpisode:
         for _ in range(_OPEN_ATTEMPTS):
             try:
-                return await AsyncEpisode.open(request, connection=self._connection, **self._options)
+                return await self._open_once(request, version)
             except RetryLater as error:
                 await asyncio.sleep(error.problem.retry_after or 1)
-        return await AsyncEpisode.open(request, connection=self._connection, **self._options)
+        return await self._open_once(request, version)
+
+    async def _open_once(self, request: OpenRequest, version: str | None) -> AsyncEpisode:
+        return await AsyncEpisode.open(
+            request, connection=self._connection, policy=self._name, policy_version=version, **self._options
+        )
 
     async def _finish(self, episode: AsyncEpisode, version: str | None) -> Trajectory:
         step_versions: list[str | None] = []

@@ -213,6 +213,9 @@ class Trajectory(Message):
         turns: Sequence[Turn] = (),
         rewards: Mapping[str, float] | None = None,
     ) -> "Trajectory":
+        # What the episode was opened with stands where nobody says otherwise.
+        policy_version = policy_version or protocol.labels.policy_version
+        policy = policy or protocol.labels.policy
         versions = [*step_versions, *[policy_version] * (len(protocol.steps) - len(step_versions))]
         steps = [_record_step(step, version) for step, version in zip(protocol.steps, versions, strict=True)]
         changes, changes_cut = _record_changes(protocol)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 # Incremented with every change that an older peer cannot read.
-WIRE_VERSION = "4"
+WIRE_VERSION = "5"
 
 Outcome = Literal["passed", "failed", "unscored"]
 Split = Literal["train", "validation", "test"]
@@ -57,6 +57,35 @@ class OpenRequest(Message):
     menu: bool = False
     # Lets the agent have the tool surface `task`, which shows what known solutions use; every record says so.
     assisted: bool = False
+
+
+Label = Annotated[str, Field(max_length=200)]
+
+
+class PolicyLabels(Message):
+    """Who plays an episode, for the ledger and the console alone: no agent sees it, and no draw depends on it."""
+
+    policy: Label | None = None
+    policy_version: Label | None = None
+
+    @classmethod
+    def cut(cls, policy: str | None, policy_version: str | None) -> "PolicyLabels":
+        """Labels of names of any length."""
+        return cls(policy=policy and policy[:200], policy_version=policy_version and policy_version[:200])
+
+
+class LabelledRequest(OpenRequest, PolicyLabels):
+    """The body of `POST /v1/episodes`: the request, and who plays where that is known."""
+
+    @classmethod
+    def of(cls, request: OpenRequest, labels: PolicyLabels) -> "LabelledRequest":
+        return cls(**request.model_dump(), **labels.model_dump())
+
+    def parts(self) -> tuple[OpenRequest, PolicyLabels]:
+        """The request alone, which equals any other at the same instance, and the labels."""
+        values = self.model_dump()
+        labels = {name: values.pop(name) for name in PolicyLabels.model_fields}
+        return OpenRequest(**values), PolicyLabels(**labels)
 
 
 class MenuItem(Message):
@@ -465,6 +494,14 @@ class Audit(Message):
     """`GET /v1/audit`: the last events, the latest first."""
 
     events: list[AuditEvent]
+
+
+class Reviews(Message):
+    """`GET /v1/reviews`: what people said in the console, in the order of saving; `dayshift.review.store.Review`."""
+
+    reviews: list[dict[str, JsonValue]]
+    # Where the next page begins, as `after`; None at the end.
+    next: int | None
 
 
 class Problem(Message):

@@ -9,13 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import sqlalchemy as sa
-from dayshift.errors import UsageError
-from dayshift.review.store import Review
-from dayshift.viewer.api import read_json, respond
 from dayshift.viewer.app import CAPABILITIES, ViewerOptions, create_app
 from dayshift.viewer.recordings_source import RecordingsSource
 from dayshift.viewer.security import LOCAL_HOSTS
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -74,7 +70,6 @@ class Console:
             ),
             extra_routes=[
                 Route("/assets/login.css", _login_style),
-                Route("/api/reviews", self._save_review, methods=["POST"]),
                 *live.routes(),
                 *replays.routes(),
             ],
@@ -100,17 +95,6 @@ class Console:
     async def close(self) -> None:
         await self.link.close()
         self.mirror.close()
-
-    async def _save_review(self, request: Request) -> Response:
-        """As the viewer's, but a review is always the signed-in person's own."""
-        body = await read_json(request)
-        try:
-            review = Review.model_validate({**body, "reviewer": self.sessions.require(request).person})
-        except ValidationError as error:
-            raise UsageError(f"the review is not valid: {error.errors()[0]['msg']}") from error
-        if not await self.source.summaries({"keys": [review.key]}):
-            raise UsageError("there is no such episode")
-        return respond((await asyncio.to_thread(self.reviews.save, review)).model_dump())
 
 
 async def _login_style(_request: Request) -> Response:

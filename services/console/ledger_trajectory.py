@@ -45,6 +45,8 @@ def build_trajectory(row: Row[Any]) -> Trajectory:
         verdict=verdict,
         quarantine=_build_quarantine(verdict, ours=bool(row.ours)),
         cost=_compute_cost(steps, row),
+        policy=row.policy,
+        policy_version=row.policy_version,
         group=group_id(request),
         changes=changes,
         changes_cut=cut,

@@ -1,7 +1,7 @@
 """LedgerMirror: writes what the ledger has recorded into a file of recordings, which the viewer indexes.
 
-The file is a cache: it can be removed at any time. Nothing of it is on control's path, and the ledger is read in
-small portions on an engine of the console's own.
+Reviews stand beside it, as exports read them. The files are a cache: they can be removed at any time. Nothing of it is
+on control's path, and the ledger is read in small portions on an engine of the console's own.
 """
 
 import hashlib
@@ -13,11 +13,12 @@ from typing import Any
 
 import sqlalchemy as sa
 from dayshift.recorder import SCORED
+from dayshift.review.store import REVIEWS
 from sqlalchemy.engine import Row
 
 from services.console.ledger_trajectory import build_trajectory
 from services.control.database import create_engine
-from services.control.tables import episodes, trajectories, verdicts
+from services.control.tables import episodes, reviews, trajectories, verdicts
 
 _PORTION = 100
 # Endings are written in the order of their commits, which may differ a little from that of their times.
@@ -46,6 +47,8 @@ class LedgerMirror:
         self.engine = create_engine(ledger_url)
         self._lock = threading.Lock()
         self._mark = self._read_mark()
+        # The newest review that the file of reviews has; a new process writes the file anew.
+        self._newest_review: int | None = None
 
     def update(self) -> int:
         """Writes the episodes that ended since the last call; returns their number."""
@@ -53,6 +56,7 @@ class LedgerMirror:
         with self._lock:
             while rows := self._read_portion():
                 written += self._write(rows)
+            self._write_reviews()
         return written
 
     def close(self) -> None:
@@ -99,6 +103,17 @@ class LedgerMirror:
         partial.write_text(json.dumps(vars(self._mark)))
         partial.replace(self.folder / _MARK)
         return len(rows)
+
+    def _write_reviews(self) -> None:
+        with self.engine.connect() as connection:
+            newest = connection.execute(sa.select(sa.func.coalesce(sa.func.max(reviews.c.id), 0))).scalar_one()
+            if newest == self._newest_review:
+                return
+            bodies = connection.execute(sa.select(reviews.c.body).order_by(reviews.c.id)).scalars().all()
+        partial = self.folder / f"{REVIEWS}.partial"
+        partial.write_text("".join(f"{body}\n" for body in bodies), encoding="utf-8")
+        partial.replace(self.folder / REVIEWS)
+        self._newest_review = newest
 
     def _read_mark(self) -> _Mark:
         """What was written after the last mark is written again; a mirror of another ledger starts anew."""

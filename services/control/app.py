@@ -9,8 +9,8 @@ from dayshift.wire import (
     CloseRequest,
     DecisionRequest,
     Families,
+    LabelledRequest,
     Message,
-    OpenRequest,
     PersonRequest,
     Split,
     SubmitRequest,
@@ -50,8 +50,8 @@ def create_api(control: Control) -> FastAPI:
         return _respond(Families(families=control.families(product, family, split)))
 
     @router.post("/v1/episodes")
-    async def open_episode(request: OpenRequest) -> Response:
-        return _respond(await episodes.open(request), 201)
+    async def open_episode(request: LabelledRequest) -> Response:
+        return _respond(await episodes.open(*request.parts()), 201)
 
     @router.get("/v1/episodes/{episode_id}")
     async def state(episode_id: str) -> Response:
@@ -104,6 +104,10 @@ def create_api(control: Control) -> FastAPI:
     @router.get("/v1/audit")
     async def audit(episode: Annotated[str | None, Query(max_length=100)] = None) -> Response:
         return _respond(await operators.audit(episode))
+
+    @router.get("/v1/reviews")
+    async def reviews(after: Annotated[int, Query(ge=0, lt=2**63)] = 0) -> Response:
+        return _respond(await operators.reviews(after))
 
     @router.get("/v1/episodes/{episode_id}/diff")
     async def diff(episode_id: str) -> Response:

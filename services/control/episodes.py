@@ -19,6 +19,7 @@ from dayshift.wire import (
     EpisodeState,
     Opened,
     OpenRequest,
+    PolicyLabels,
     Trajectory,
     Verdict,
     Waited,
@@ -105,7 +106,8 @@ class Episodes:
     def __contains__(self, episode_id: str) -> bool:
         return episode_id in self._open_episodes
 
-    async def open(self, request: OpenRequest) -> Opened:
+    async def open(self, request: OpenRequest, labels: PolicyLabels | None = None) -> Opened:
+        """Open an episode; `labels` go into the ledger, and nothing else depends on them."""
         self._require_room()
         setup = await self._task_builder.build(_find_family(request.task), request)
         # Again, because others may have opened episodes while the setup was computed.
@@ -124,7 +126,7 @@ class Episodes:
         try:
             async with opening_slots(owners):
                 await gather_all(
-                    self._ledger.begin(ledger_rows.make_beginning(episode)),
+                    self._ledger.begin(ledger_rows.make_beginning(episode, labels or PolicyLabels())),
                     self._registry.own(episode.id, {name: owner.replica.instance for name, owner in owners.items()}),
                     *(self._plant(episode, name, owner) for name, owner in owners.items()),
                 )

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 from services.control.database import create_engine, migrate
 from services.control.effort import EpisodeStep
 from services.control.problems import LedgerDown
-from services.control.tables import episodes, events, faults, trajectories, verdicts
+from services.control.tables import episodes, events, faults, reviews, trajectories, verdicts
 from services.kernel.harness_replies import ChangeReply
 
 Result = TypeVar("Result")
@@ -45,6 +45,9 @@ class Beginning:
     fingerprint: str
     brief: str
     clock: str
+    # Who plays, where the trainer says so.
+    policy: str | None = None
+    policy_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ class Ledger:
             "clock": beginning.clock,
             "revisions": "{}",
             "opened_at": wall_ms(),
+            "policy": beginning.policy and _replace_nul(beginning.policy),
+            "policy_version": beginning.policy_version and _replace_nul(beginning.policy_version),
         }
         await self._transaction(lambda connection: connection.execute(_BEGIN, row))
 
@@ -164,6 +169,13 @@ class Ledger:
         if episode_id is not None:
             statement = statement.where(events.c.episode_id == episode_id)
         return await self._transaction(lambda connection: [_audit_event(row) for row in connection.execute(statement)])
+
+    async def list_reviews(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """Numbers and bodies of the reviews that were saved after one number, in the order of saving."""
+        statement = sa.select(reviews.c.id, reviews.c.body).where(reviews.c.id > after).order_by(reviews.c.id)
+        return await self._transaction(
+            lambda connection: [(row.id, row.body) for row in connection.execute(statement.limit(limit))]
+        )
 
     async def report(self, since: datetime | None) -> Report:
         return await self._transaction(lambda connection: _report(connection, since))

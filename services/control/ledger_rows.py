@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from dayshift.wire import EpisodePhase, Verdict
+from dayshift.wire import EpisodePhase, PolicyLabels, Verdict
 
 from services.control.ledger import Beginning, Ending
 from services.control.open_episode import FinalReplies, OpenEpisode, gather_evidence, merge_steps
@@ -10,7 +10,7 @@ from services.control.verdicts import Evidence, ScoredVerdict, make_unscored
 from services.kernel.clock import iso
 
 
-def make_beginning(episode: OpenEpisode) -> Beginning:
+def make_beginning(episode: OpenEpisode, labels: PolicyLabels) -> Beginning:
     request, setup = episode.request, episode.setup
     return Beginning(
         id=episode.id,
@@ -23,6 +23,8 @@ def make_beginning(episode: OpenEpisode) -> Beginning:
         fingerprint=setup.fingerprint,
         brief="" if setup.instance is None else setup.instance.brief,
         clock=iso(setup.clock_ms),
+        policy=labels.policy,
+        policy_version=labels.policy_version,
     )
 
 

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from dayshift import wire
 
 from services.control import responses
@@ -19,6 +20,7 @@ from services.kernel.clock import iso
 TAKEN_OVER = "taken_over"
 _LONGEST_BRIEF = 2000
 _MOST_EVENTS = 500
+_MOST_REVIEWS = 500
 
 
 class Operators:
@@ -107,6 +109,11 @@ class Operators:
 
     async def audit(self, episode_id: str | None) -> wire.Audit:
         return wire.Audit(events=await self._ledger.list_events(episode_id, _MOST_EVENTS))
+
+    async def reviews(self, after: int) -> wire.Reviews:
+        rows = await self._ledger.list_reviews(after, _MOST_REVIEWS)
+        last = rows[-1][0] if len(rows) == _MOST_REVIEWS else None
+        return wire.Reviews(reviews=[orjson.loads(body) for _, body in rows], next=last)
 
     async def _hold(
         self, episode: OpenEpisode, person: str, *, works: bool, credentials: Mapping[str, str] | None = None

@@ -23,6 +23,9 @@ episodes = sa.Table(
     # Milliseconds of wall time, the same on every database.
     sa.Column("opened_at", sa.BigInteger, nullable=False),
     sa.Column("ended_at", sa.BigInteger),
+    # Labels of the trainer's, for people; None in rows of the first ledgers.
+    sa.Column("policy", sa.Text),
+    sa.Column("policy_version", sa.Text),
     sa.Index("episodes_by_opening", "opened_at"),
     sa.Index("episodes_by_phase", "phase"),
 )

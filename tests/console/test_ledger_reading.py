@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dayshift.calls import WAIT
-from dayshift.review.store import Review
+from dayshift.review.store import Review, blamed_on_harness, load_reviews
 from dayshift.review.taxonomy import DEFAULT_TAXONOMY
 from dayshift.trajectory import Trajectory
 
@@ -101,6 +101,53 @@ async def test_the_mirror_reads_on_where_it_was_and_repeats_nothing(ledger: Ledg
 
     assert [each.manifest.episode_id for each in read(second)] == [beginning(number).id for number in (0, 1, 2, 9)]
     second.close()
+
+
+async def test_who_played_is_in_the_ledger_and_in_the_mirror(ledger: Ledger, url: str, tmp_path: Path) -> None:
+    await ledger.begin(replace(beginning(1), policy="grpo-\x00Łucja", policy_version="step-40"))
+    await ledger.end(played(1))
+    await ledger.begin(beginning(2))
+    await ledger.end(played(2))
+    mirror = LedgerMirror(url, tmp_path)
+    mirror.update()
+
+    labels = [(each.policy, each.policy_version) for each in read(mirror)]
+    assert labels == [("grpo-\ufffdŁucja", "step-40"), (None, None)]
+    mirror.close()
+
+
+async def test_reviews_stand_beside_the_mirrored_episodes_where_exports_read_them(
+    ledger: Ledger, url: str, tmp_path: Path
+) -> None:
+    engine = create_engine(url)
+    store = LedgerReviewStore(engine)
+    await ledger.begin(beginning(1))
+    await ledger.end(played(1))
+    mirror = LedgerMirror(url, tmp_path)
+    mirror.update()
+    assert load_reviews(mirror.folder) == []
+
+    store.save(Review(key=beginning(1).id, reviewer="ada", blame="harness"))
+    mirror.update()
+    assert blamed_on_harness(load_reviews(mirror.folder)) == {beginning(1).id}
+    store.delete(beginning(1).id, "ada")
+    mirror.update()
+    assert load_reviews(mirror.folder) == []
+    mirror.close()
+    engine.dispose()
+
+
+async def test_reviews_are_listed_page_by_page_in_the_order_of_saving(ledger: Ledger, url: str) -> None:
+    engine = create_engine(url)
+    store = LedgerReviewStore(engine)
+    for number in range(3):
+        store.save(Review(key=str(number), reviewer="ada", blame="model"))
+
+    first = await ledger.list_reviews(0, 2)
+    rest = await ledger.list_reviews(first[-1][0], 2)
+
+    assert [json.loads(body)["key"] for _, body in [*first, *rest]] == ["0", "1", "2"]
+    engine.dispose()
 
 
 async def test_an_unscored_episode_tells_who_is_to_blame(ledger: Ledger, url: str, tmp_path: Path) -> None:

@@ -2,17 +2,18 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from dayshift.episode import Episode
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from services.console.login import COOKIE
 from tests.console.conftest import APPROVED_TASK, CONSOLE_TOKEN, Console, ask_for_refund, written_notes
 from tests.console.test_open_episodes import InBackground
-from tests.viewer.conftest import open_page
+from tests.viewer.conftest import assert_accessible, assert_fits, open_page
+from tests.viewer.pictures import assert_like_the_guide
 
 __all__ = ["open_page"]
 
@@ -46,18 +47,13 @@ def open_console(console: Console, open_page: OpenPage) -> OpenPage:
     return open_
 
 
-def assert_accessible(page: Page) -> None:
-    violations = Axe().run(page).response["violations"]
-    serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
-    assert not serious, [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious]
-
-
 def test_a_person_signs_in_with_the_token_and_a_name(console: Console, browser: Browser) -> None:
     page = browser.new_page()
     page.goto(console.url)
 
     assert page.url.endswith("/login")
     assert_accessible(page)
+    assert_fits(page, 390, 2560)
     page.get_by_label("Your name").fill("Grace")
     page.get_by_label("The console's token").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
@@ -86,23 +82,32 @@ def test_the_tail_of_an_episode_appears_as_it_runs(open_console: OpenPage, open_
     expect(page.locator(".tail h2")).to_contain_text("ended: failed")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_live_page_is_accessible_and_fits_every_window(
-    open_console: OpenPage, open_episode: Open, scheme: str
-) -> None:
+def test_the_live_page_is_accessible_and_fits_every_window(open_console: OpenPage, open_episode: Open) -> None:
     episode = open_episode(seed=9)
-    page = open_console("#/live", color_scheme=scheme)
+    page = open_console("#/live")
     page.locator(f"tr[data-episode='{episode.id}']").get_by_role("button", name="Follow").click()
     expect(page.locator(".tail h2")).to_contain_text("0 steps")
 
     assert_accessible(page)
-    for width in (390, 2560):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert_fits(page, 390, 2560)
+
+
+def test_the_live_page_is_as_the_guide_shows_it(
+    console: Console, open_console: OpenPage, open_episode: Open, tmp_path: Path
+) -> None:
+    episode = open_episode(seed=12)
+    episode.step("crm.contacts.list", limit=1)
+    for action in ("pause", "resume"):
+        console.do(f"live/{episode.id}/{action}")
+    page = open_console("#/live", width=1360, height=850)
+    page.locator(f"tr[data-episode='{episode.id}']").get_by_role("button", name="Follow").click()
+    expect(page.locator(".tail-lines .line")).to_have_count(1)
+
+    assert_like_the_guide(page, "console-live", "console.md", tmp_path)
 
 
 def test_what_waits_for_a_person_is_approved_on_the_page(
-    console: Console, open_console: OpenPage, open_episode: Open
+    console: Console, open_console: OpenPage, open_episode: Open, tmp_path: Path
 ) -> None:
     episode = open_episode(APPROVED_TASK, seed=6)
     ticket = ask_for_refund(episode)
@@ -112,6 +117,9 @@ def test_what_waits_for_a_person_is_approved_on_the_page(
 
     expect(approval).to_contain_text("Do you approve the refund")
     assert_accessible(page)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1360, "height": 850})
+    assert_like_the_guide(page, "console-approval", "console.md", tmp_path)
     approval.get_by_label("Other words").fill("Approved, in full.")
     approval.get_by_role("button", name="Approve").click()
     expect(approval).to_have_count(0)
@@ -137,6 +145,8 @@ def test_a_person_plays_on_from_the_page_and_hands_back(
 
     expect(page.locator(".play-answer")).to_contain_text("status 200")
     expect(row).to_contain_text("Ada plays")
+    assert_accessible(page)
+    assert_fits(page, 390, 2560)
     page.get_by_role("button", name="Hand back to the agent").click()
     expect(row).to_contain_text("runs")
     assert episode.step("crm.contacts.list", limit=1).status == 200
@@ -154,3 +164,48 @@ def test_a_step_is_replayed_from_its_page(console: Console, open_console: OpenPa
     expect(page.locator(".replay-result")).to_contain_text("✓ identical to step 1")
     page.get_by_role("button", name="Copy as curl").click()
     expect(page.locator(".replay-result pre")).to_contain_text("curl -sS -X GET")
+    assert_accessible(page)
+    assert_fits(page, 390, 2560)
+    page.get_by_role("button", name="Open at this state").click()
+    expect(page.locator(".replay-result")).to_contain_text("is open in this state")
+    opened = page.locator(".replay-result p").inner_text().split()[1]
+    page.goto(f"{console.url}/#/live")
+    page.on("dialog", lambda dialog: dialog.accept())
+    row = page.locator(f"tr[data-episode='{opened}']")
+    expect(row).to_contain_text("1 of")
+    row.get_by_role("button", name="Close").click()
+    expect(row).to_have_count(0)
+    expect(page.get_by_role("region", name="Entries of the audit log")).to_contain_text("closed by a person")
+
+
+def test_an_agent_is_paused_and_goes_on_from_the_page(open_console: OpenPage, open_episode: Open) -> None:
+    episode = open_episode(seed=13)
+    page = open_console("#/live")
+    row = page.locator(f"tr[data-episode='{episode.id}']")
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("paused by Ada")
+    log = page.get_by_role("region", name="Entries of the audit log")
+    expect(log.locator("tr", has_text=episode.id[:8])).to_contain_text("paused")
+    call = InBackground(lambda: episode.step("crm.contacts.list", limit=1))
+
+    row.get_by_role("button", name="Resume").click()
+
+    assert call.wait().status == 200
+    expect(row).to_contain_text("runs")
+    expect(log.locator("tr", has_text=episode.id[:8]).first).to_contain_text("resumed")
+
+
+def test_what_waits_for_a_person_is_declined_on_the_page(open_console: OpenPage, open_episode: Open) -> None:
+    episode = open_episode(APPROVED_TASK, seed=7)
+    ticket = ask_for_refund(episode)
+    page = open_console("#/live")
+    waiting = InBackground(lambda: episode.wait(8))
+    approval = page.locator(".approval", has_text=episode.id[:8])
+
+    approval.get_by_label("Other words").fill("Not this quarter.")
+    approval.get_by_role("button", name="Decline").click()
+    expect(approval).to_have_count(0)
+
+    waiting.wait()
+    assert "Not this quarter." in written_notes(episode, ticket)
+    expect(page.get_by_role("region", name="Entries of the audit log")).to_contain_text("declined")

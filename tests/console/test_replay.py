@@ -1,18 +1,23 @@
 """Recorded episodes in the console: read, reviewed, served again byte for byte, and opened at any state."""
 
 import asyncio
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
 from dayshift.calls import WAIT
+from dayshift.cli import main
+from dayshift.connection import Connection
 from dayshift.episode import Episode
+from dayshift.recorder import Recorder
 from dayshift.trajectory import Trajectory
 
 from services.console.link import ControlLink
 from services.console.replay import Replayer, ReplayResult
 from tests.console.conftest import APPROVED_TASK, Console, ask_for_refund, find_ticket
-from tests.control.stack import TOKEN, eventually
+from tests.control.stack import TOKEN, Stack, eventually
 
 Open = Callable[..., Episode]
 
@@ -116,7 +121,59 @@ def test_a_review_is_kept_in_the_ledger_under_the_signed_in_name(console: Consol
     reviews = console.get("reviews", key=played)["reviews"]
     assert [(each["reviewer"], each["blame"]) for each in reviews] == [("Ada", "harness")]
     assert console.get("episodes", label="incomplete")["total"] == 1
-    assert console.post("reviews", {"key": "nobody", "blame": "model"}).status_code == 400
+    assert console.post("reviews", {"key": "nobody", "blame": "model"}).status_code == 404
+
+
+def test_an_export_leaves_out_what_the_console_blames_on_the_harness(
+    console: Console, stack: Stack, open_episode: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAYSHIFT_CONTROL_TOKEN", TOKEN)
+    with Recorder(tmp_path / "run") as recorder:
+        for number in range(2):
+            episode = open_episode(seed=20 + number)
+            episode.step("crm.contacts.list", limit=1)
+            assert episode.submit().outcome == "failed"
+            recorder.record(episode.trajectory())
+    console.await_recorded(episode.id)
+    console.do("reviews", {"key": episode.id, "labels": ["product-bug"], "blame": "harness"})
+    output = tmp_path / "rows.jsonl"
+    url = ["--control-url", f"http://127.0.0.1:{stack.base}"]
+
+    options = ["--form", "reinforcement", "--world", "small", "--output", str(output)]
+    assert main([*url, "export", str(tmp_path / "run"), *options]) == 0
+
+    (row,) = map(json.loads, output.read_text().splitlines())
+    assert row["grader"]["open"]["seed"] == 20
+    console.do("reviews", {"key": episode.id})
+    assert main([*url, "export", str(tmp_path / "run"), *options]) == 0
+    assert len(output.read_text().splitlines()) == 2
+
+
+def test_policies_and_versions_are_filters_of_the_ledger_and_invisible_to_the_agent(
+    console: Console, connection: Connection
+) -> None:
+    seen, opened = [], []
+    for labels in ({}, {"policy": "zebra-policy", "policy_version": "step-77"}):
+        episode = Episode.open("crm/correct-contact", seed=23, world="small", connection=connection, **labels)
+        with episode:
+            answers = [episode.step("crm.contacts.list", limit=3).text, episode.step("crm.owners.list").text]
+            seen.append([episode.brief, episode.protocol.opened.fingerprint, *answers])
+            access = episode.products["crm"]
+            told = httpx.get(access.openapi_url).text + repr(
+                connection.run(connection.address.control.state(episode.id))
+            )
+            assert "zebra" not in told
+            assert "step-77" not in told
+            episode.submit()
+        opened.append(episode.id)
+
+    assert seen[0] == seen[1]
+    summary = console.await_recorded(opened[1])["summary"]
+    assert (summary["policy"], summary["version"]) == ("zebra-policy", "step-77")
+    rows = console.get("episodes", policy="zebra-policy", version="step-77")["rows"]
+    assert [row["key"] for row in rows] == [opened[1]]
+    versions = console.get("dashboard")["dashboard"]["versions"]
+    assert ("zebra-policy", "step-77") in {(row["policy"], row["version"]) for row in versions}
 
 
 def test_the_teams_taxonomy_is_kept_in_the_ledger(console: Console) -> None:

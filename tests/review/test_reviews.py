@@ -11,8 +11,17 @@ from dayshift.recorder import Recorder
 from dayshift.review.agreement import agreement, cohen_kappa
 from dayshift.review.exporting import BLAMED_ON_HARNESS, leave_out_disputed
 from dayshift.review.sampling import sample
-from dayshift.review.store import REVIEWS, TAXONOMY, FileReviewStore, Review, load_reviews
+from dayshift.review.store import (
+    REVIEWS,
+    TAXONOMY,
+    FileReviewStore,
+    Review,
+    RunReviewStore,
+    blamed_on_harness,
+    load_reviews,
+)
 from dayshift.review.taxonomy import DEFAULT_TAXONOMY, Label, Taxonomy
+from dayshift.viewer.recordings_source import RecordingsSource
 from pydantic import ValidationError
 
 from tests.review.build import row, step, trajectory
@@ -201,3 +210,62 @@ def test_documents_carry_their_reviews_and_nothing_personal_when_redacted(
     assert all(json.loads(line) for line in text.splitlines())
     assert text.count("wrong-record") == 1
     assert "ann@example.com" not in text
+    assert '"ada"' not in text
+    assert "[person 1]" in text
+
+
+def export(folder: Path, output: Path, *options: str) -> str:
+    """ATIF needs no stack and leaves nothing out, so that it tells which reviews an export has read."""
+    assert main(["export", str(folder), "--form", "atif", "--output", str(output), *options]) == 0
+    return output.read_text()
+
+
+def test_an_export_of_one_run_reads_what_was_reviewed_over_all_runs(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "runs" / "a") as recorder:
+        recorder.record(trajectory("1" * 24))
+    FileReviewStore(tmp_path / "runs").save(review("1" * 24, blame="harness", labels=["bad-task"]))
+
+    assert blamed_on_harness(load_reviews(tmp_path / "runs" / "a")) == {"1" * 24}
+    assert "bad-task" in export(tmp_path / "runs" / "a", tmp_path / "out.jsonl")
+
+
+def test_a_review_is_saved_beside_the_run_that_it_is_about(tmp_path: Path) -> None:
+    for run, key in (("a", "1" * 24), ("b", "2" * 24)):
+        with Recorder(tmp_path / run) as recorder:
+            recorder.record(trajectory(key))
+    source = RecordingsSource([tmp_path / "a", tmp_path / "b"])
+    source.update()
+    store = RunReviewStore(source.folders, source.folder_of)
+    store.save(review("2" * 24, blame="harness"))
+
+    assert not (tmp_path / "a" / REVIEWS).exists()
+    assert blamed_on_harness(load_reviews(tmp_path / "b")) == {"2" * 24}
+    assert [each.key for each in store.reviews()] == ["2" * 24]
+    store.delete("2" * 24, "ada")
+    assert store.reviews() == load_reviews(tmp_path / "b") == []
+
+
+def test_the_later_of_two_reviews_stands_wherever_it_was_saved(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    FileReviewStore(tmp_path).save(review(blame="model", at="2026-09-22T10:00:00+00:00"))
+    FileReviewStore(tmp_path / "run").save(review(blame="harness", at="2026-09-21T10:00:00+00:00"))
+
+    assert [each.blame for each in load_reviews(tmp_path / "run")] == ["model"]
+
+
+def test_a_review_of_a_second_recording_of_an_episode_keeps_the_episode_out() -> None:
+    again = review("run-trajectories-900", episode_id="2" * 24, blame="harness")
+
+    assert list(leave_out_disputed([trajectory("2" * 24)], [again])) == []
+
+
+def test_further_reviews_are_named(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "console"
+    elsewhere.mkdir()
+    FileReviewStore(elsewhere).save(review(f"{3:024x}", labels=["product-bug"]))
+    output = folder / "out.jsonl"
+
+    assert "product-bug" not in export(folder, output)
+    for path in (elsewhere.parent, elsewhere / REVIEWS):
+        assert "product-bug" in export(folder, output, "--reviews", str(path))
+    assert main(["export", str(folder), "--form", "atif", "--output", str(output), "--reviews", "nowhere"]) == 2

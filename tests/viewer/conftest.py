@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from dayshift.review.store import FileReviewStore
+from axe_playwright_python.sync_playwright import Axe
+from dayshift.review.store import RunReviewStore
 from dayshift.viewer.app import ViewerOptions, create_app
 from dayshift.viewer.recordings_source import RecordingsSource
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -23,12 +24,15 @@ _BROWSERS = ("chromium", "google-chrome")
 class ServedViewer:
     """`dayshift view` in a thread."""
 
-    def __init__(self, folder: Path, reviewer: str = REVIEWER) -> None:
+    def __init__(self, folder: Path, *, wait: bool = True) -> None:
         self.folder = folder
         self.source = RecordingsSource([folder])
-        self.source.update()
-        options = ViewerOptions(reviewer_of=lambda _request: reviewer)
-        self.reviews = FileReviewStore(folder)
+        self.reading = threading.Thread(target=self.source.update, daemon=True)
+        self.reading.start()
+        if wait:
+            self.reading.join()
+        options = ViewerOptions(reviewer_of=lambda _request: REVIEWER)
+        self.reviews = RunReviewStore(self.source.folders, self.source.folder_of)
         app = create_app(self.source, reviews=self.reviews, options=options)
         self._server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
@@ -46,6 +50,22 @@ class ServedViewer:
         self._thread.join()
 
 
+def assert_accessible(page: Page) -> None:
+    """No serious violation, in light and in dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(50)
+        violations = Axe().run(page).response["violations"]
+        serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
+        assert not serious, [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious]
+
+
+def assert_fits(page: Page, *widths: int) -> None:
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), width
+
+
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("viewer") / "runs"
@@ -54,11 +74,11 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[Path], ServedViewer]]:
+def serve() -> Iterator[Callable[..., ServedViewer]]:
     started: list[ServedViewer] = []
 
-    def start(folder: Path) -> ServedViewer:
-        started.append(ServedViewer(folder).start())
+    def start(folder: Path, *, wait: bool = True) -> ServedViewer:
+        started.append(ServedViewer(folder, wait=wait).start())
         return started[-1]
 
     yield start

@@ -1,6 +1,7 @@
 """Recordings for the viewer's tests: real episodes, and variations of them."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,65 @@ def long_episode(steps: int, answer_chars: int) -> Trajectory:
         for number in range(10, steps + 1, 10)
     ]
     return vary(base, "long-1", steps=made, changes=changes)
+
+
+PATCH = "@@ -1,3 +1,3 @@ def rank\n line\n-return hits[0]\n+return hits[-1]"
+KINDS = (
+    (
+        "desk.comments.list",
+        200,
+        {
+            "comments": [
+                {"author_id": 7, "public": True, "body": "Two payments, one invoice.", "created_at": "2026-09-21"},
+                {"author_id": 8, "public": False, "body": "Finance says yes.", "created_at": "2026-09-22"},
+            ]
+        },
+    ),
+    (
+        "desk.tickets.show",
+        200,
+        {"ticket": {"id": 41, "subject": "Charged twice", "status": "open", "tags": ["vip"], "description": "Help!"}},
+    ),
+    (
+        "crm.deals.get",
+        200,
+        {"id": "9", "properties": {"dealname": "Autumn project", "dealstage": "closedwon", "amount": "2350.00"}},
+    ),
+    (
+        "ide.pulls.files",
+        200,
+        [
+            {"filename": "src/rank.py", "status": "modified", "additions": 1, "deletions": 1, "patch": PATCH},
+            {"filename": "logo.png", "status": "added", "additions": 0, "deletions": 0},
+        ],
+    ),
+    ("ide.git.diff", 200, {"diff": f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{PATCH}"}),
+    (
+        "ide.runtime.execute",
+        200,
+        {"stdout": f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{PATCH}\n", "stderr": "", "exit_code": 0},
+    ),
+    ("crm.contacts.get", 500, {"message": "internal error"}),
+    ("ide.runtime.execute", 200, {"stdout": "@@ not a diff\n+ a list\n", "stderr": "", "exit_code": 1}),
+)
+
+
+def every_kind() -> Trajectory:
+    """One step for each kind of answer, and a row that a colleague changed."""
+    base = real_episode("crm/correct-contact", "oracle")
+    assert base.changes is not None
+    steps = [
+        base.steps[0].model_copy(
+            update={
+                "number": number,
+                "operation": operation,
+                "product": operation.partition(".")[0],
+                "status": status,
+                "answer": json.dumps(answer),
+                "arguments": {"command": "git diff"} if operation.endswith("execute") else {},
+            }
+        )
+        for number, (operation, status, answer) in enumerate(KINDS, 1)
+    ]
+    by_colleague = base.changes[0].model_copy(update={"step": 1, "actor": "colleague", "id": 77})
+    return vary(base, "kinds-1", steps=steps, changes=[*base.changes, by_colleague])

@@ -1,14 +1,15 @@
 """The pages in a real browser: every one can be read, at any width, in light and dark, with the keyboard alone."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from dayshift.review.store import Review
 from playwright.sync_api import Browser, Page, expect
 
-from tests.viewer.conftest import REVIEWER, ServedViewer
-from tests.viewer.samples import real_episode
+from tests.viewer.conftest import REVIEWER, ServedViewer, assert_accessible, assert_fits
+from tests.viewer.samples import real_episode, vary
 
 OpenPage = Callable[..., Page]
 DESK = real_episode("desk/double-charge", "stumbling")
@@ -32,15 +33,98 @@ def episode_url(viewer: ServedViewer, episode_id: str, rest: str = "") -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_has_a_serious_accessibility_violation(viewer: ServedViewer, open_page: OpenPage, name: str) -> None:
-    page = open_page(viewer.url + PAGES[name])
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(100)
+    assert_accessible(open_page(viewer.url + PAGES[name]))
 
-        violations = Axe().run(page).response["violations"]
 
-        serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
-        assert not serious, [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious]
+def show_setup(page: Page) -> None:
+    page.get_by_role("tab", name="Brief and setup").click()
+    expect(page.get_by_role("heading", name="Manifest")).to_be_visible()
+
+
+def show_help(page: Page) -> None:
+    page.get_by_role("button", name="Keys").click()
+    expect(page.locator("#help")).to_be_visible()
+
+
+def edit_taxonomy(page: Page) -> None:
+    page.locator("details", has=page.get_by_text("Edit", exact=True)).locator("summary").click()
+    expect(page.get_by_label("Taxonomy as JSON")).to_be_visible()
+
+
+def wait_for_choice(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Compare with which attempt")).to_be_visible()
+
+
+STATES: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "set-up tab": (PAGES["episode"], show_setup),
+    "help": (PAGES["list"], show_help),
+    "taxonomy editor": (PAGES["dashboard"], edit_taxonomy),
+    "compare chooser": (f"#/compare/{ORACLE.manifest.episode_id}/-", wait_for_choice),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_no_state_of_a_page_has_a_serious_accessibility_violation(
+    viewer: ServedViewer, open_page: OpenPage, name: str
+) -> None:
+    path, reach = STATES[name]
+    page = open_page(viewer.url + path)
+    reach(page)
+
+    assert_accessible(page)
+    assert_fits(page, 390, 2560)
+
+
+def test_a_taxonomy_is_edited_on_the_dashboard(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    (tmp_path / "trajectories.jsonl").write_text(f"{DESK.model_dump_json()}\n")
+    viewer = serve(tmp_path)
+    page = open_page(viewer.url + "#/dashboard")
+    edit_taxonomy(page)
+    own = {"labels": [{"id": "slow", "title": "Too slow"}], "questions": []}
+
+    page.get_by_label("Taxonomy as JSON").fill(json.dumps(own))
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.locator(".panel [role=status]")).to_have_text("saved")
+    assert [label.id for label in viewer.reviews.taxonomy().labels] == ["slow"]
+
+
+def planted_hack() -> Iterator[str]:
+    """Two versions: the second earns more by its reward alone, for its goals hold as seldom as before."""
+    assert ORACLE.verdict is not None
+    for number in range(60):
+        is_new, good = number % 2 == 1, number % 4 < 2
+        findings = [each.model_copy(update={"held": good, "score": float(good)}) for each in ORACLE.verdict.findings]
+        reward = 1.0 if is_new else float(good)
+        verdict = ORACLE.verdict.model_copy(
+            update={
+                "findings": findings,
+                "reward": reward,
+                "breakdown": None,
+                "outcome": "passed" if reward else "failed",
+            }
+        )
+        labels = {"policy": "learner", "policy_version": f"step-{1 + is_new}", "attempt": number}
+        # Customers were no happier either: nobody rated.
+        hacked = vary(ORACLE, f"hack-{number}", verdict=verdict, changes=[], **labels)
+        yield hacked.model_dump_json() + "\n"
+
+
+def test_a_planted_reward_hack_stands_on_the_dashboard(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    (tmp_path / "trajectories.jsonl").write_text("".join(planted_hack()))
+    page = open_page(serve(tmp_path).url + "#/dashboard")
+
+    card = page.locator(".card.surge")
+    expect(card.locator("h2")).to_contain_text("learner step-1 → step-2")
+    expect(card).to_contain_text("findings: 0.50 → 0.50")
+    expect(card.locator("li.bad")).to_contain_text("did not follow")
+    assert_accessible(page)
+    card.get_by_role("link", name="hack-").first.click()
+    expect(page.locator(".waterfall")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -134,6 +218,19 @@ def test_a_finding_leads_to_the_step_and_row_that_made_it_true(viewer: ServedVie
     assert "/s/9/r/desk.tickets.746936" in page.url
 
 
+def test_a_finding_about_a_row_that_nobody_changed_leads_to_where_it_was_met(
+    viewer: ServedViewer, open_page: OpenPage
+) -> None:
+    key = real_episode("billing/write-off", "oracle").manifest.episode_id
+    page = open_page(episode_url(viewer, key, "/verdict"))
+
+    page.get_by_role("link", name="billing in_gcpPuhYfWxG7NTdS unchanged, met at step 8").click()
+
+    expect(page.locator(".position")).to_have_text("8 / 11")
+    page.goto(episode_url(viewer, DESK.manifest.episode_id, "/verdict"))
+    expect(page.get_by_text("No row was involved: nothing broke this rule.").first).to_be_visible()
+
+
 def test_two_attempts_are_aligned_and_their_worlds_compared(viewer: ServedViewer, open_page: OpenPage) -> None:
     page = open_page(viewer.url + PAGES["compare"])
 
@@ -185,6 +282,42 @@ def test_an_episode_is_reviewed_by_keyboard_alone(
     expect(page.locator(".review .note")).to_contain_text("exports leave this episode out")
     page.keyboard.press("?")
     expect(page.locator("#help")).to_be_visible()
+
+
+def test_the_keys_follow_the_list_as_it_was_filtered_and_sorted(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + "#/?policy=stumbling&family=desk/double-charge&family=billing/write-off&sort=-steps")
+    links = page.locator(".episode-row:not(.head) .c-family a")
+    expected = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+    assert len(expected) == 4
+    links.first.click()
+    seen = []
+    for key in ("l", "l", "l", "h"):
+        page.wait_for_selector(".episode")
+        seen.append("#/e/" + page.url.split("/e/")[1].split("/")[0])
+        page.keyboard.press(key)
+        page.wait_for_function("before => !location.hash.startsWith(before)", arg=seen[-1])
+
+    assert seen == expected
+    page.wait_for_function("before => location.hash.startsWith(before)", arg=expected[2])
+
+
+def test_a_second_sample_skips_what_its_reviewer_has_reviewed(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    keys = [episode.manifest.episode_id for episode in (DESK, ORACLE)]
+    (tmp_path / "trajectories.jsonl").write_text(f"{DESK.model_dump_json()}\n{ORACLE.model_dump_json()}\n")
+    viewer = serve(tmp_path)
+    viewer.reviews.save(Review(key=keys[0], reviewer=REVIEWER, labels=["harm"]))
+    viewer.reviews.save(Review(key=keys[1], reviewer="somebody else", labels=["harm"]))
+    page = open_page(viewer.url)
+
+    page.get_by_role("link", name="Review ten of these").click()
+    page.wait_for_selector(".episode")
+    assert keys[1] in page.url
+    viewer.reviews.save(Review(key=keys[1], reviewer=REVIEWER, labels=["harm"]))
+    page.goto(viewer.url)
+    page.get_by_role("link", name="Review ten of these").click()
+    expect(page.get_by_role("alert")).to_contain_text("you have reviewed all of these (2) already")
 
 
 def test_a_filtered_selection_is_shared_as_one_file(viewer: ServedViewer, open_page: OpenPage, tmp_path: Path) -> None:

@@ -1,19 +1,16 @@
-"""The pictures of docs/review.md are made here: `DAYSHIFT_SCREENSHOTS=1 pytest tests/viewer/test_screenshots.py`."""
+"""The pictures of docs/review.md show the pages as they are: `DAYSHIFT_SCREENSHOTS=1 pytest tests/viewer` makes them."""
 
-import os
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from playwright.sync_api import Page
 
 from tests.viewer.conftest import ServedViewer
+from tests.viewer.pictures import DOCS, LARGEST_DIFFERENCE, assert_like_the_guide, compare_pictures
 from tests.viewer.test_pages import OFFICE, PAGES
 
-_DOCS = Path(__file__).parents[2] / "docs"
-_LARGEST = 120_000
-_COLOURS = 96
 PICTURES = {
     "list": (PAGES["list"], "light"),
     "episode": (f"#/e/{OFFICE.manifest.episode_id}/s/14", "light"),
@@ -29,16 +26,13 @@ def test_the_guide_shows_the_page_as_it_is(
 ) -> None:
     path, scheme = PICTURES[name]
     page = open_page(viewer.url + path, width=1360, height=850, color_scheme=scheme)
-    page.wait_for_timeout(300)
-    # The folder of a test's recordings has a random name.
-    page.locator("#source").evaluate("node => { node.textContent = 'runs'; }")
-    taken = tmp_path / "taken.png"
-    page.screenshot(path=taken)
 
-    picture = _DOCS / "pictures" / f"review-{name}.png"
-    if os.environ.get("DAYSHIFT_SCREENSHOTS"):
-        Image.open(taken).convert("RGB").quantize(_COLOURS).save(picture, optimize=True)
-    with Image.open(taken) as now, Image.open(picture) as kept:
-        assert now.size == kept.size
-    assert picture.stat().st_size < _LARGEST
-    assert f"pictures/review-{name}.png" in (_DOCS / "review.md").read_text()
+    assert_like_the_guide(page, f"review-{name}", "review.md", tmp_path)
+
+
+def test_two_pages_are_never_taken_for_one() -> None:
+    files = [DOCS / "pictures" / f"review-{name}.png" for name in PICTURES]
+
+    for first, second in combinations(files, 2):
+        assert compare_pictures(first, second) > LARGEST_DIFFERENCE, (first.name, second.name)
+    assert compare_pictures(files[0], files[0]) == 0

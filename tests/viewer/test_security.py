@@ -2,8 +2,10 @@
 
 import httpx
 import pytest
+from dayshift.review.store import Review
 
 from tests.viewer.conftest import ServedViewer
+from tests.viewer.samples import real_episode
 
 REVIEW = {"key": "model-1", "labels": ["harm"]}
 
@@ -68,3 +70,18 @@ def test_exports_of_one_episode_are_documents_of_their_formats(viewer: ServedVie
     assert "resourceSpans" in httpx.get(viewer.url + "api/episodes/model-1/export/otel?redact=1").json()
     assert httpx.get(viewer.url + "api/episodes/model-1/export/atif").json()["schema_version"].startswith("ATIF")
     assert httpx.get(viewer.url + "api/episodes/model-1/export/xml").status_code == 404
+
+
+@pytest.mark.parametrize("form", ["atif", "otel"])
+def test_an_export_of_one_episode_is_redacted_unless_somebody_says_otherwise(viewer: ServedViewer, form: str) -> None:
+    contact = real_episode("crm/correct-contact", "oracle")
+    key = contact.manifest.episode_id
+    viewer.reviews.save(Review(key=key, reviewer="Wilhelmina", note="ask jshin@sandspringapp.net"))
+    personal = ("jshin@sandspringapp.net", "Jihoon", "Wilhelmina")
+
+    redacted = httpx.get(f"{viewer.url}api/episodes/{key}/export/{form}").text
+    raw = httpx.get(f"{viewer.url}api/episodes/{key}/export/{form}?redact=0").text
+    viewer.reviews.delete(key, "Wilhelmina")
+
+    assert [name in redacted for name in personal] == [False] * 3
+    assert [name in raw for name in personal] == [True] * 3

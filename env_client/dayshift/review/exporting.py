@@ -4,10 +4,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from dayshift.control_client import ControlClient
+from dayshift.errors import ControlRefused
+from dayshift.http_flow import HttpFlow
+from dayshift.redaction import Redactor
 from dayshift.review.store import Review, blamed_on_harness
 from dayshift.trajectory import Trajectory
 
 BLAMED_ON_HARNESS = "blamed on the harness by a reviewer"
+_NOT_FOUND = 404
+
+
+def fetch_ledger_reviews(control: ControlClient) -> HttpFlow[list[Review]]:
+    """What people saved in the console, in the order of saving; a stack of an older version has none for exports."""
+    found: list[Review] = []
+    after: int | None = 0
+    while after is not None:
+        try:
+            page = yield from control.reviews(after)
+        except ControlRefused as refused:
+            if refused.status == _NOT_FOUND:
+                return []
+            raise
+        found += map(Review.model_validate, page.reviews)
+        after = page.next
+    return found
 
 
 def leave_out_disputed(
@@ -20,6 +41,15 @@ def leave_out_disputed(
             yield trajectory
         elif left_out is not None:
             left_out[BLAMED_ON_HARNESS] += 1
+
+
+def redact_reviews(reviews: Iterable[Review], redactor: Redactor | None = None) -> list[Review]:
+    """Reviewers become persons by number, the same one throughout; their notes lose what is personal."""
+    redactor = redactor or Redactor()
+    return [
+        review.model_copy(update=redactor.value({"reviewer": review.reviewer, "note": review.note}))
+        for review in reviews
+    ]
 
 
 def write_reviews(reviews: Iterable[Review], output: str | Path) -> Path:

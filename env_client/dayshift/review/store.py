@@ -1,8 +1,8 @@
-"""Reviews, and where they are kept: FileReviewStore writes them beside the recordings."""
+"""Reviews, and where they are kept: FileReviewStore writes into one folder, RunReviewStore beside each recording."""
 
 import json
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -24,6 +24,8 @@ class Review(Message):
 
     # The episode's id, or RUN-LINE where it has none of its own.
     key: Name
+    # Where the key is RUN-LINE because another recording has the id already: the episode's id, for exports.
+    episode_id: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
     reviewer: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
     labels: list[Id] = Field(default_factory=list, max_length=20)
     note: Annotated[str, Field(max_length=20_000)] = ""
@@ -81,14 +83,52 @@ class FileReviewStore:
 
     def save(self, review: Review) -> Review:
         saved = review if review.at else review.model_copy(update={"at": wall_time()})
-        line = (saved.model_dump_json() + "\n").encode()
-        with self._lock, (self._folder / REVIEWS).open("ab+") as file:
-            # A crash may have left half a line, which this one must not continue.
-            file.write(line if _ends_whole(file.seek(0, 2), self._folder / REVIEWS) else b"\n" + line)
+        with self._lock:
+            append_reviews([saved], self._folder / REVIEWS)
         return saved
 
     def delete(self, key: str, reviewer: str) -> None:
         self.save(Review(key=key, reviewer=reviewer))
+
+
+class RunReviewStore:
+    """Reviews of several runs, each beside the recordings that it is about, and the taxonomy of the first folder."""
+
+    def __init__(self, folders: Sequence[str | Path], folder_of: Callable[[str], Path | None]) -> None:
+        """`folders` hold recordings; `folder_of` tells in which folder an episode is, by its key."""
+        self._folders = [Path(folder) for folder in folders]
+        self._folder_of = folder_of
+        self._first = FileReviewStore(self._folders[0])
+        self._lock = threading.Lock()
+
+    def taxonomy(self) -> Taxonomy:
+        return self._first.taxonomy()
+
+    def save_taxonomy(self, taxonomy: Taxonomy) -> None:
+        self._first.save_taxonomy(taxonomy)
+
+    def reviews(self, keys: Collection[str] | None = None) -> list[Review]:
+        return [review for review in load_reviews(*self._folders) if keys is None or review.key in keys]
+
+    def save(self, review: Review) -> Review:
+        folder = self._folder_of(review.key) or self._folders[0]
+        saved = review if review.at else review.model_copy(update={"at": wall_time()})
+        with self._lock:
+            append_reviews([saved], folder / REVIEWS)
+        return saved
+
+    def delete(self, key: str, reviewer: str) -> None:
+        self.save(Review(key=key, reviewer=reviewer))
+
+
+def append_reviews(reviews: Iterable[Review], path: Path) -> None:
+    lines = b"".join(review.model_dump_json().encode() + b"\n" for review in reviews)
+    try:
+        with path.open("ab+") as file:
+            # A crash may have left half a line, which this one must not continue.
+            file.write(lines if _ends_whole(file.seek(0, 2), path) else b"\n" + lines)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def read_reviews(path: Path) -> Iterator[Review]:
@@ -105,9 +145,31 @@ def read_reviews(path: Path) -> Iterator[Review]:
                 raise UsageError(f"{path}:{number} is not a review: {error.errors()[0]['msg']}") from error
 
 
-def load_reviews(folder: str | Path) -> list[Review]:
-    """The latest reviews of a folder of recordings and of its subfolders."""
-    return latest(review for path in sorted(Path(folder).rglob(REVIEWS)) for review in read_reviews(path))
+def load_reviews(*places: str | Path, others: Iterable[Review] = ()) -> list[Review]:
+    """The latest reviews of folders of recordings, of their subfolders and of the folders above; a file is read alone.
+
+    Whoever reads `runs` may have saved its reviews there, and `runs/a` is exported later. `others` come from elsewhere.
+    """
+    paths = dict.fromkeys(path for place in places for path in _find_reviews(Path(place).resolve()))
+    dated = [pair for source in (others, *map(read_reviews, paths)) for pair in _date(source)]
+    # By time, for the later of two files need not hold the later review; within a second, in the order of reading.
+    return latest(review for _, review in sorted(dated, key=lambda pair: pair[0]))
+
+
+def _find_reviews(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+        return
+    yield from (path for folder in reversed(place.parents) if (path := folder / REVIEWS).is_file())
+    yield from sorted(place.rglob(REVIEWS))
+
+
+def _date(reviews: Iterable[Review]) -> Iterator[tuple[str, Review]]:
+    """A review without a time, which somebody wrote by hand, has that of the line before."""
+    at = ""
+    for review in reviews:
+        at = max(at, review.at)
+        yield at, review
 
 
 def latest(reviews: Iterable[Review]) -> list[Review]:
@@ -128,7 +190,8 @@ def by_episode(reviews: Iterable[Review]) -> dict[str, list[Review]]:
 
 def blamed_on_harness(reviews: Iterable[Review]) -> frozenset[str]:
     """The episodes that stay out of exports. One reviewer suffices: what may be our fault must not teach a model."""
-    return frozenset(review.key for review in reviews if review.blame == "harness")
+    blamed = [review for review in reviews if review.blame == "harness"]
+    return frozenset({review.key for review in blamed} | {review.episode_id for review in blamed} - {""})
 
 
 def wall_time() -> str:

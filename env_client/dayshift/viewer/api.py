@@ -18,6 +18,7 @@ from dayshift.exports.otel import to_otel
 from dayshift.redacted_trajectory import redact_trajectory
 from dayshift.redaction import Redactor
 from dayshift.review.agreement import agreement
+from dayshift.review.exporting import redact_reviews
 from dayshift.review.sampling import sample
 from dayshift.review.store import Review, ReviewStore, by_episode
 from dayshift.review.taxonomy import parse_taxonomy
@@ -103,7 +104,7 @@ class Api:
         return respond(await asyncio.to_thread(build_groups, rows))
 
     async def episode(self, request: Request) -> Response:
-        view = await self._source.episode(request.path_params["key"])
+        view = await self._source.episode(request.path_params["key"], await self._query(request))
         if view is None:
             raise NotThere("there is no such episode")
         return respond(view)
@@ -141,8 +142,11 @@ class Api:
     async def sample(self, request: Request) -> Response:
         size = min(read_int(request, "size", 10), _MOST_SAMPLED)
         rows = await self._source.summaries(await self._query(request))
-        keys = await asyncio.to_thread(sample, cast(Any, rows), size, read_int(request, "seed", 0))
-        return respond({"keys": keys})
+        reviewer = self._reviewer_of(request)
+        done = {review.key for review in await self._load_reviews(None) if review.reviewer == reviewer}
+        left = [row for row in rows if row["key"] not in done]
+        keys = await asyncio.to_thread(sample, cast(Any, left), size, read_int(request, "seed", 0))
+        return respond({"keys": keys, "reviewed": len(rows) - len(left)})
 
     async def reviews(self, request: Request) -> Response:
         keys = request.query_params.getlist("key")
@@ -159,11 +163,13 @@ class Api:
     async def save_review(self, request: Request) -> Response:
         body = await read_json(request)
         try:
-            review = Review.model_validate({**body, "reviewer": body.get("reviewer") or self._reviewer_of(request)})
+            review = Review.model_validate({**body, "reviewer": self._reviewer_of(request)})
         except ValidationError as error:
             raise UsageError(f"the review is not valid: {error.errors()[0]['msg']}") from error
-        await self._summary(review.key)
-        return respond((await asyncio.to_thread(self._reviews.save, review)).model_dump())
+        # Exports know an episode by its id.
+        episode_id = (await self._summary(review.key))["episode_id"]
+        named = review.model_copy(update={"episode_id": "" if episode_id == review.key else episode_id})
+        return respond((await asyncio.to_thread(self._reviews.save, named)).model_dump())
 
     async def save_taxonomy(self, request: Request) -> Response:
         taxonomy = parse_taxonomy(await read_json(request))
@@ -189,9 +195,11 @@ class Api:
         if form not in _EXPORTS:
             raise NotThere(f"there is no export called {form}: there are {', '.join(_EXPORTS)}")
         trajectory = await self._trajectory(request.path_params["key"])
-        if request.query_params.get("redact") == "1":
-            trajectory = await asyncio.to_thread(redact_trajectory, trajectory, Redactor())
         reviews = await self._load_reviews({request.path_params["key"]})
+        if request.query_params.get("redact", "1") != "0":
+            redactor = Redactor()
+            trajectory = await asyncio.to_thread(redact_trajectory, trajectory, redactor)
+            reviews = redact_reviews(reviews, redactor)
         return respond(await asyncio.to_thread(_EXPORTS[form], trajectory, reviews))
 
     async def _query(self, request: Request) -> EpisodeQuery:

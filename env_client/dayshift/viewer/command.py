@@ -19,12 +19,12 @@ _UPDATE_SECONDS = 5.0
 def view(args: argparse.Namespace) -> int:
     """Serves the pages on this machine until it is stopped."""
     uvicorn = _import_uvicorn()
-    from dayshift.review.store import FileReviewStore  # starlette is an extra, and so is what imports it
+    from dayshift.review.store import RunReviewStore  # starlette is an extra, and so is what imports it
     from dayshift.viewer.app import ViewerOptions, create_app
 
     source = _open_source(args.runs)
     options = ViewerOptions(reviewer_of=lambda _request: args.reviewer or _user_name())
-    app = create_app(source, reviews=FileReviewStore(source.folder), options=options)
+    app = create_app(source, reviews=RunReviewStore(source.folders, source.folder_of), options=options)
     threading.Thread(target=_keep_up, args=(source,), daemon=True).start()
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=args.port, log_level="warning", access_log=False, lifespan="off")
@@ -39,7 +39,7 @@ def view(args: argparse.Namespace) -> int:
 
 def share(args: argparse.Namespace) -> int:
     """Writes the chosen episodes into one file."""
-    from dayshift.review.store import FileReviewStore  # as above
+    from dayshift.review.store import RunReviewStore  # as above
     from dayshift.viewer.share import MAX_SHARED, render_share
 
     source = _open_source([args.run])
@@ -51,7 +51,7 @@ def share(args: argparse.Namespace) -> int:
         raise UsageError(f"{len(found)} episodes are too many for one file: name at most {MAX_SHARED} with --episodes")
     read = [(summary, source.read_trajectory(summary["key"])) for summary in found]
     pairs = [(summary, trajectory) for summary, trajectory in read if trajectory is not None]
-    store = FileReviewStore(source.folder)
+    store = RunReviewStore(source.folders, source.folder_of)
     reviews = store.reviews({summary["key"] for summary, _ in pairs})
     page = render_share(pairs, reviews, store.taxonomy(), title=source.title, redact=not args.raw)
     Path(args.output).write_text(page, encoding="utf-8")

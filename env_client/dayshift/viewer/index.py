@@ -7,17 +7,20 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 
+from dayshift.viewer.finding_rows import find_mentions
 from dayshift.viewer.layout import Layout, scan
 from dayshift.viewer.model import EpisodeSummary, IndexProgress, Record, StepHead
 from dayshift.viewer.summarise import show_text, step_heads, summarise
 
 # Raised with every change of the tables or of what a row holds: an index of another version is made anew.
-_VERSION = 1
+_VERSION = 2
 _SEARCHED_ANSWER_CHARS = 32_768
 _SEARCHED_EPISODE_CHARS = 1_000_000
-_COMMIT_EVERY = 200
+# Seconds: whoever opens the pages while the index is made sees the first rows at once.
+_COMMIT_EVERY = 0.1
 
 _TABLES = """
 CREATE TABLE files (path TEXT PRIMARY KEY, indexed INTEGER NOT NULL, unreadable INTEGER NOT NULL);
@@ -31,7 +34,7 @@ CREATE TABLE episodes (
 CREATE INDEX episodes_by_group ON episodes (grp);
 CREATE TABLE layouts (
   episode INTEGER PRIMARY KEY, parts TEXT NOT NULL, step_places BLOB NOT NULL, change_places BLOB NOT NULL,
-  heads BLOB NOT NULL
+  heads BLOB NOT NULL, mentions TEXT NOT NULL
 );
 CREATE VIRTUAL TABLE texts USING fts5 (body, content='', tokenize="unicode61 remove_diacritics 2");
 """
@@ -60,6 +63,8 @@ class EpisodePlace(NamedTuple):
     steps: "array[int]"
     changes: "array[int]"
     heads: list[StepHead]
+    # The step that met each row which a finding names, by the row's id.
+    mentions: dict[str, int]
     summary: EpisodeSummary
 
 
@@ -112,15 +117,22 @@ class RecordingIndex:
             ).fetchone()
         return None if row is None else _place(row)
 
+    def find_file(self, key: str) -> Path | None:
+        with closing(self.connect()) as connection:
+            row = connection.execute("SELECT file FROM episodes WHERE key = ?", (key,)).fetchone()
+        return None if row is None else Path(row["file"])
+
     def _read_new_lines(self, connection: sqlite3.Connection, file: RecordingFile) -> None:
         row = connection.execute("SELECT indexed, unreadable FROM files WHERE path = ?", (str(file.path),)).fetchone()
         start, unreadable = (0, 0) if row is None else (row["indexed"], row["unreadable"])
-        for number, (at, line) in enumerate(_complete_lines(file.path, start), 1):
+        committed = monotonic()
+        for at, line in _complete_lines(file.path, start):
             if line.strip():
                 unreadable += not self._add(connection, file, at, line)
             start = at + len(line)
-            if number % _COMMIT_EVERY == 0:
+            if monotonic() - committed > _COMMIT_EVERY:
                 _note(connection, file, start, unreadable)
+                committed = monotonic()
         _note(connection, file, start, unreadable)
 
     def _add(self, connection: sqlite3.Connection, file: RecordingFile, at: int, line: bytes) -> bool:
@@ -130,9 +142,10 @@ class RecordingIndex:
             heads = step_heads(record)
             key = _find_key(connection, record, file, at)
             summary = summarise(record, key=key, run=file.run, heads=heads)
+            mentions = find_mentions(record.get("verdict"), record["steps"])
         except (ValueError, KeyError, TypeError, AttributeError):
             return False
-        self._insert(connection, (file, at, len(line)), layout, summary, heads)
+        self._insert(connection, (file, at, len(line)), layout, summary, (heads, mentions))
         return True
 
     def _insert(
@@ -141,9 +154,10 @@ class RecordingIndex:
         place: tuple[RecordingFile, int, int],
         layout: Layout,
         summary: EpisodeSummary,
-        heads: list[StepHead],
+        found: tuple[list[StepHead], dict[str, int]],
     ) -> None:
         file, at, length = place
+        heads, mentions = found
         values = (
             summary["key"],
             file.run,
@@ -171,24 +185,27 @@ class RecordingIndex:
         )
         episode = connection.execute(_INSERT, [_clean(value) for value in values]).lastrowid
         connection.execute(
-            "INSERT INTO layouts VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO layouts VALUES (?, ?, ?, ?, ?, ?)",
             (
                 episode,
                 json.dumps(layout.values),
                 zlib.compress(layout.steps.tobytes(), 1),
                 zlib.compress(layout.changes.tobytes(), 1),
                 zlib.compress(json.dumps(heads).encode(), 1),
+                json.dumps(mentions),
             ),
         )
 
     def _index_texts(self, connection: sqlite3.Connection) -> None:
         rows = connection.execute("SELECT id, file, start, length FROM episodes WHERE searchable = 0").fetchall()
-        for number, row in enumerate(rows, 1):
+        committed = monotonic()
+        for row in rows:
             record, _ = scan(read_bytes(Path(row["file"]), row["start"], row["length"]))
             connection.execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (row["id"], _searched_text(record)))
             connection.execute("UPDATE episodes SET searchable = 1 WHERE id = ?", (row["id"],))
-            if number % _COMMIT_EVERY == 0:
+            if monotonic() - committed > _COMMIT_EVERY:
                 connection.commit()
+                committed = monotonic()
         connection.commit()
 
     def _is_usable(self) -> bool:
@@ -257,6 +274,7 @@ def _place(row: sqlite3.Row) -> EpisodePlace:
         steps=array("Q", zlib.decompress(row["step_places"])),
         changes=array("Q", zlib.decompress(row["change_places"])),
         heads=json.loads(zlib.decompress(row["heads"])),
+        mentions=json.loads(row["mentions"]),
         summary=summary,
     )
 

@@ -118,16 +118,17 @@ class RowChange(TypedDict):
 
 
 class RowLink(TypedDict):
-    """A row and the last step that changed it."""
+    """A row and the last step that changed it; for an unchanged one, the last step that met it, and no table."""
 
     product: str
     table: str
     id: int | str
-    step: int
+    step: int | None
+    changed: bool
 
 
 class FindingView(TypedDict):
-    """A finding with the rows that its reason names."""
+    """A finding with the rows that it is about; the note says what they are, or that there is none."""
 
     check: str
     product: str
@@ -136,6 +137,7 @@ class FindingView(TypedDict):
     held: bool
     because: str
     rows: list[RowLink]
+    note: str
 
 
 class CollateralView(TypedDict):

@@ -80,11 +80,20 @@ def select_all(connection: sqlite3.Connection, query: EpisodeQuery) -> list[Epis
     return [json.loads(row["summary"]) for row in rows]
 
 
-def select_neighbours(connection: sqlite3.Connection, episode: int) -> tuple[str | None, str | None]:
-    """The keys of the episodes that were recorded before and after."""
-    before = connection.execute("SELECT key FROM episodes WHERE id < ? ORDER BY id DESC LIMIT 1", (episode,)).fetchone()
-    after = connection.execute("SELECT key FROM episodes WHERE id > ? ORDER BY id LIMIT 1", (episode,)).fetchone()
-    return (before["key"] if before else None), (after["key"] if after else None)
+def select_neighbours(
+    connection: sqlite3.Connection, episode: int, query: EpisodeQuery
+) -> tuple[str | None, str | None]:
+    """The keys before and after in the list; of an episode that it does not hold, those recorded before and after."""
+    for chosen in (query, EpisodeQuery()):
+        where, values = build_where(chosen)
+        row = connection.execute(
+            "SELECT before, after FROM (SELECT id, lag(key) OVER listed AS before, lead(key) OVER listed AS after "
+            f"FROM episodes WHERE {where} WINDOW listed AS (ORDER BY {_order(chosen)})) WHERE id = ?",
+            [*values, episode],
+        ).fetchone()
+        if row is not None:
+            return row["before"], row["after"]
+    return None, None
 
 
 def select_runs(connection: sqlite3.Connection) -> list[RunRow]:

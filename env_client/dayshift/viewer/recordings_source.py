@@ -42,7 +42,8 @@ class RecordingsSource:
         folders = [Path(root) for root in roots]
         self.files = find_files(folders)
         self.title = ", ".join(str(folder) for folder in folders)
-        self.folder = folders[0] if folders[0].is_dir() else folders[0].parent
+        # Where recordings were asked for: reviews are read from here, and the taxonomy is that of the first.
+        self.folders = [folder if folder.is_dir() else folder.parent for folder in folders]
         self.index = RecordingIndex(_place_index(folders), self.files)
         self._updating = threading.Lock()
 
@@ -66,8 +67,8 @@ class RecordingsSource:
     async def summaries(self, query: EpisodeQuery) -> list[EpisodeSummary]:
         return await asyncio.to_thread(self.select_summaries, query)
 
-    async def episode(self, key: str) -> EpisodeDetail | None:
-        return await asyncio.to_thread(self._episode, key)
+    async def episode(self, key: str, query: EpisodeQuery | None = None) -> EpisodeDetail | None:
+        return await asyncio.to_thread(self._episode, key, query or {})
 
     async def steps(self, key: str, first: int, last: int) -> list[StepBody]:
         return await asyncio.to_thread(self._steps, key, first, min(last, first + MAX_STEPS - 1))
@@ -94,15 +95,15 @@ class RecordingsSource:
         with closing(self.index.connect()) as connection:
             return queries.select_page(connection, query)
 
-    def _episode(self, key: str) -> EpisodeDetail | None:
+    def _episode(self, key: str, query: EpisodeQuery) -> EpisodeDetail | None:
         place = self.index.find(key)
         if place is None:
             return None
         record: dict[str, Any] = {name: _read_part(place, name) for name in place.parts if name != "steps"}
         last_step = [_read_json(place, *_bounds(place.steps, len(place.heads) - 1))] if place.heads else []
-        view = detail(record, place.summary, place.heads, submitted=find_submitted(last_step))
+        view = detail(record, place.summary, place.heads, submitted=find_submitted(last_step), mentions=place.mentions)
         with closing(self.index.connect()) as connection:
-            view["previous"], view["next"] = queries.select_neighbours(connection, place.id)
+            view["previous"], view["next"] = queries.select_neighbours(connection, place.id, query)
         return view
 
     def _steps(self, key: str, first: int, last: int) -> list[StepBody]:
@@ -117,6 +118,11 @@ class RecordingsSource:
     def _changes(self, key: str, first: int, last: int) -> list[RowChange]:
         place = self.index.find(key)
         return [] if place is None else list(_read_changes(place, first, last))[:_MOST_CHANGES]
+
+    def folder_of(self, key: str) -> Path | None:
+        """The folder that holds the recording of an episode."""
+        file = self.index.find_file(key)
+        return None if file is None else file.parent
 
     def read_trajectory(self, key: str) -> Trajectory | None:
         place = self.index.find(key)

@@ -23,6 +23,8 @@ MAX_BYTES = 200_000_000
 MODULES = (
     "dom.js",
     "format.js",
+    "align.js",
+    "bundle.js",
     "api.js",
     "render.js",
     "rows.js",

@@ -35,7 +35,9 @@ class ViewerSource(Protocol):
         """All that match, without a window: for groups, the dashboard and samples."""
         ...
 
-    async def episode(self, key: str) -> EpisodeDetail | None: ...
+    async def episode(self, key: str, query: EpisodeQuery | None = None) -> EpisodeDetail | None:
+        """The neighbours are those in the list that the query gives."""
+        ...
 
     async def steps(self, key: str, first: int, last: int) -> list[StepBody]:
         """The steps from `first` to `last`, at most MAX_STEPS, each text cut."""

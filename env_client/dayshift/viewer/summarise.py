@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any, cast
 
 from dayshift.trajectory import Trajectory, decode_text
+from dayshift.viewer.finding_rows import RowFinder, find_mentions
 from dayshift.viewer.model import (
     EpisodeDetail,
     EpisodeSummary,
@@ -19,6 +20,7 @@ from dayshift.viewer.model import (
     StepHead,
     TextPart,
 )
+from dayshift.viewer.plain_words import plain_words
 from dayshift.viewer.verdict_view import (
     build_waterfall,
     collateral_views,
@@ -99,22 +101,28 @@ def summarise(record: Record, *, key: str, run: str, heads: Sequence[StepHead] |
 
 
 def detail(
-    record: Record, summary: EpisodeSummary, heads: Sequence[StepHead] | None = None, *, submitted: Any = None
+    record: Record,
+    summary: EpisodeSummary,
+    heads: Sequence[StepHead] | None = None,
+    *,
+    submitted: Any = None,
+    mentions: Mapping[str, int] | None = None,
 ) -> EpisodeDetail:
-    """Everything but the texts of steps; `record` may lack its steps where the heads are given."""
+    """Everything but the texts of steps; `record` may lack its steps where the heads and the mentions are given."""
     manifest, changes = record["manifest"], record.get("changes") or []
     verdict = record.get("verdict")
     model = record.get("model")
+    rows = RowFinder(changes, find_mentions(verdict, record["steps"]) if mentions is None else mentions)
     return EpisodeDetail(
         summary=summary,
         brief=manifest["brief"],
         manifest={**manifest, "submitted": submitted},
-        verdict=verdict,
+        verdict=None if verdict is None else _in_plain_words(verdict),
         quarantine=record.get("quarantine"),
         waterfall=None if verdict is None else build_waterfall(verdict),
-        findings=finding_views(verdict, changes),
+        findings=finding_views(verdict, rows),
         collateral=collateral_views(verdict, changes),
-        flags=flag_views(verdict, changes),
+        flags=flag_views(verdict, rows),
         cost=record["cost"],
         heads=list(step_heads(record) if heads is None else heads),
         turns=list(record.get("turns") or []),
@@ -126,6 +134,15 @@ def detail(
         previous=None,
         next=None,
     )
+
+
+def _in_plain_words(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a verdict that the pages read from it, with reasons for readers."""
+    shown = {**verdict, "because": verdict.get("because") and plain_words(verdict["because"])}
+    if breakdown := verdict.get("breakdown"):
+        harms = [{**harm, "because": plain_words(harm["because"])} for harm in breakdown["harms"]]
+        shown["breakdown"] = {**breakdown, "harms": harms}
+    return shown
 
 
 def step_heads(record: Record) -> list[StepHead]:
@@ -256,7 +273,7 @@ def _find_reason(record: Record, verdict: Mapping[str, Any]) -> str:
     quarantine = record.get("quarantine")
     if quarantine is not None:
         return f"{quarantine['kind']}: {quarantine['because']}"
-    return verdict.get("because") or ""
+    return plain_words(verdict.get("because") or "")
 
 
 def _find_blame(record: Record, verdict: Mapping[str, Any]) -> str:

@@ -1,17 +1,15 @@
 """The verdict as the pages show it: the waterfall of the reward, and links from findings to rows and steps."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dayshift.viewer.finding_rows import RowFinder
 from dayshift.viewer.model import CollateralView, FindingView, FlagView, RowLink, Waterfall, WaterfallBar
+from dayshift.viewer.plain_words import plain_words
 
 FORMULA = "earned × efficiency × precision − (1 − precision)"
 # Harm is counted in stray edits: four of them cost all that reaching every goal earns.
 _HARM_TOLERANCE = 4.0
-# Shorter numbers are counts, not ids.
-_TOKEN = re.compile(r"[A-Za-z0-9_\-]{4,}")
-_LINKS_SHOWN = 6
 
 Change = Mapping[str, Any]
 
@@ -92,26 +90,40 @@ def _explain_efficiency(numbers: Mapping[str, Any]) -> str:
     return f"{' and '.join(parts) or 'effort'}: × {numbers['efficiency']:.4g}"
 
 
-def finding_views(verdict: Mapping[str, Any] | None, changes: Sequence[Change]) -> list[FindingView]:
-    rows = _last_changes(changes)
-    return [
-        FindingView(
-            check=finding["check"],
-            product=finding["product"],
-            weight=finding["weight"],
-            score=finding["score"],
-            held=finding["held"],
-            because=finding["because"],
-            rows=_link(finding["because"], finding["product"], rows),
-        )
-        for finding in (verdict or {}).get("findings", [])
-    ]
+def finding_views(verdict: Mapping[str, Any] | None, rows: RowFinder) -> list[FindingView]:
+    return [_finding_view(finding, rows) for finding in (verdict or {}).get("findings", [])]
 
 
-def flag_views(verdict: Mapping[str, Any] | None, changes: Sequence[Change]) -> list[FlagView]:
-    rows = _last_changes(changes)
+def _finding_view(finding: Mapping[str, Any], rows: RowFinder) -> FindingView:
+    links, note = _find_rows(finding, rows)
+    return FindingView(
+        check=finding["check"],
+        product=finding["product"],
+        weight=finding["weight"],
+        score=finding["score"],
+        held=finding["held"],
+        because=plain_words(finding["because"]),
+        rows=links,
+        note=note,
+    )
+
+
+def _find_rows(finding: Mapping[str, Any], rows: RowFinder) -> tuple[list[RowLink], str]:
+    if named := rows.named(finding["because"], finding["product"]):
+        return named, ""
+    is_rule = finding["weight"] <= 0
+    # What is reached, or broken, comes of what the agent changed there.
+    has_cause = finding["score"] < 1 if is_rule else finding["score"] > 0
+    if has_cause and (own := rows.of_agent(finding["because"], finding["product"])):
+        return own, f"No row is named; the agent changed these in {finding['product']}:"
+    if is_rule and finding["held"]:
+        return [], "No row was involved: nothing broke this rule."
+    return [], "No row was involved."
+
+
+def flag_views(verdict: Mapping[str, Any] | None, rows: RowFinder) -> list[FlagView]:
     return [
-        FlagView(tag=flag["tag"], evidence=flag["evidence"], rows=_link(flag["evidence"], None, rows))
+        FlagView(tag=flag["tag"], evidence=plain_words(flag["evidence"]), rows=rows.named(flag["evidence"], None))
         for flag in (verdict or {}).get("flags", [])
     ]
 
@@ -135,24 +147,3 @@ def _collateral_view(item: Mapping[str, Any], changes: Sequence[Change]) -> Coll
         before=own[0]["before"] if own else None,
         after=own[-1]["after"] if own else None,
     )
-
-
-def _last_changes(changes: Sequence[Change]) -> dict[str, list[RowLink]]:
-    """By the id of a changed row, as text: where it is, and the last step that changed it; the agent's come first."""
-    links: dict[tuple[str, str, str], tuple[bool, RowLink]] = {}
-    for change in changes:
-        place = (change["product"], change["table"], str(change["id"]))
-        by_agent = change["actor"].startswith("agent")
-        if by_agent or place not in links or not links[place][0]:
-            link = RowLink(product=place[0], table=place[1], id=change["id"], step=change["step"])
-            links[place] = (by_agent, link)
-    by_id: dict[str, list[RowLink]] = {}
-    for (_, _, row), (_, link) in links.items():
-        by_id.setdefault(row, []).append(link)
-    return by_id
-
-
-def _link(text: str, product: str | None, rows: Mapping[str, list[RowLink]]) -> list[RowLink]:
-    tokens = dict.fromkeys(_TOKEN.findall(text))
-    links = [link for token in tokens for link in rows.get(token, []) if product in {None, link["product"], "answer"}]
-    return links[:_LINKS_SHOWN]

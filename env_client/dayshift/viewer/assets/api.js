@@ -1,4 +1,6 @@
 // The data: from the server, or from the episodes that a shared file holds.
+import { compareEpisodes } from "./align.js";
+import { selectShared } from "./bundle.js";
 
 const shared = document.getElementById("shared");
 const bundle = shared ? JSON.parse(shared.textContent) : null;
@@ -44,19 +46,30 @@ export async function getSession() {
 }
 
 export async function getEpisodes(query) {
-  return bundle ? filterShared(new URLSearchParams(query)) : getJson("episodes", query);
+  return bundle ? selectShared(bundle, new URLSearchParams(query)) : getJson("episodes", query);
 }
 
 export async function getGroups(query) {
   return getJson("groups", query);
 }
 
-export async function getEpisode(key) {
-  if (!bundle) return getJson(`episodes/${encodeURIComponent(key)}`);
-  const index = bundle.episodes.findIndex((episode) => episode.detail.summary.key === key);
-  if (index < 0) throw new ApiError("this file does not hold that episode");
-  const keyAt = (at) => bundle.episodes[at]?.detail.summary.key ?? null;
-  return { ...bundle.episodes[index].detail, previous: keyAt(index - 1), next: keyAt(index + 1) };
+// `query` is the list's: the episodes before and after are those of its rows.
+export async function getEpisode(key, query = "") {
+  if (!bundle) return getJson(`episodes/${encodeURIComponent(key)}`, new URLSearchParams(query));
+  const found = findShared(key);
+  if (!found) throw new ApiError("this file does not hold that episode");
+  const listed = (wanted) => selectShared(bundle, wanted).rows.map((row) => row.key);
+  const filtered = listed(new URLSearchParams(query));
+  const keys = filtered.includes(key) ? filtered : listed(new URLSearchParams());
+  const at = keys.indexOf(key);
+  return { ...found.detail, previous: keys[at - 1] ?? null, next: keys[at + 1] ?? null };
+}
+
+export async function getComparison(left, right) {
+  if (!bundle) return getJson("compare", { left, right });
+  const [one, other] = [findShared(left), findShared(right)];
+  if (!one || !other) throw new ApiError("this file does not hold both episodes");
+  return compareEpisodes(one, other);
 }
 
 export async function getSteps(key, first, last) {
@@ -77,30 +90,6 @@ export async function getReviews(key) {
 
 function findShared(key) {
   return bundle.episodes.find((episode) => episode.detail.summary.key === key);
-}
-
-function filterShared(query) {
-  const wanted = (name) => query.getAll(name);
-  const words = (query.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
-  const rows = bundle.episodes
-    .filter((episode) => words.every((word) => JSON.stringify(episode).toLowerCase().includes(word)))
-    .map((episode) => episode.detail.summary)
-    .filter((row) => ["family", "policy", "outcome"].every((name) => !wanted(name).length || wanted(name).includes(row[name])));
-  const tally = (test) => rows.filter(test).length;
-  const counts = { flagged: tally((row) => row.flags.length) };
-  for (const outcome of ["passed", "failed", "unscored"]) counts[outcome] = tally((row) => row.outcome === outcome);
-  const failures = tally((row) => row.blame === "harness");
-  const offset = Number(query.get("offset") || 0);
-  return {
-    total: rows.length,
-    offset,
-    rows: rows.slice(offset, offset + Number(query.get("limit") || 100)),
-    counts,
-    environment_failures: failures,
-    failure_rate: rows.length ? failures / rows.length : 0,
-    failure_rate_limit: 0.05,
-    facets: {},
-  };
 }
 
 // One HTML file that holds these episodes.

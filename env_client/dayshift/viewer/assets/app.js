@@ -19,7 +19,7 @@ const KEYS = [
   ["?", "this help"],
 ];
 const main = document.getElementById("main");
-const context = { session: null, query: "", queue: [], questionsOpen: false, go: goTo, neighbour: findNeighbour };
+const context = { session: null, query: "", queue: [], listQuery: "", endReview, questionsOpen: false, go: goTo, neighbour: findNeighbour };
 let current = null;
 let visit = 0;
 let routing = Promise.resolve();
@@ -31,7 +31,13 @@ function goTo(target, quietly = false) {
   } else location.hash = target.slice(1);
 }
 
-// Within a review, the sample; otherwise the order of recording.
+function endReview() {
+  if (!context.queue.length) return;
+  context.queue = [];
+  drawNav(parseHash().parts[0] || "");
+}
+
+// Within a review, the sample; otherwise the list as it was last filtered and sorted.
 function findNeighbour(key, side, fallback) {
   const at = context.queue.indexOf(key);
   if (at < 0) return fallback;
@@ -104,8 +110,8 @@ function parseEpisode(parts) {
 async function startReview(query) {
   const wanted = new URLSearchParams(query);
   if (!wanted.has("size")) wanted.set("size", "10");
-  const { keys } = await getJson("sample", wanted);
-  if (!keys.length) throw new Error("no episode matches, so there is nothing to review");
+  const { keys, reviewed } = await getJson("sample", wanted);
+  if (!keys.length) throw new Error(reviewed ? `you have reviewed all of these (${count(reviewed)}) already` : "no episode matches, so there is nothing to review");
   context.queue = keys;
   announce(`${keys.length} episodes to review`);
   history.replaceState(null, "", `#/e/${encodeURIComponent(keys[0])}`);
@@ -160,7 +166,8 @@ function showHelp() {
 
 async function watchProgress() {
   while (context.session.progress.done === false) {
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    // The first rows are waited for; what comes after them is not urgent.
+    await new Promise((resolve) => setTimeout(resolve, context.session.progress.episodes ? 1000 : 50));
     const before = context.session.progress.episodes;
     context.session.progress = (await getSession()).progress;
     const { parts } = parseHash();

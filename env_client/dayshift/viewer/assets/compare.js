@@ -1,7 +1,7 @@
 // Two attempts at one instance: aligned calls, the first divergence, and the rows that ended differently.
 import { details, h, replace } from "./dom.js";
 import { oneLine, percent, plural, reward, visible } from "./format.js";
-import { getEpisode, getEpisodes, getJson } from "./api.js";
+import { getComparison, getEpisode, getEpisodes } from "./api.js";
 import { prettyJson } from "./render.js";
 import { changeTable, differsInTimeOnly } from "./rows.js";
 import { outcomePill } from "./list.js";
@@ -11,7 +11,7 @@ const BOOKS = new Set(["events", "audits", "journal", "metric_events", "sla_targ
 
 export async function renderCompare(container, context, { left, right }) {
   if (!right || right === "-") return renderChoice(container, left);
-  const comparison = await getJson("compare", { left, right });
+  const comparison = await getComparison(left, right);
   const { calls } = comparison;
   const first = comparison.first_divergence;
   const same = calls.filter((call) => call.kind === "same").length;

@@ -12,7 +12,7 @@ const WINDOW = 8;
 const TABS = [["steps", "Steps"], ["verdict", "Verdict"], ["setup", "Brief and setup"]];
 
 export async function renderEpisode(container, context, { key, step, row, tab }) {
-  const detail = await getEpisode(key);
+  const detail = await getEpisode(key, context.listQuery);
   const page = new EpisodePage(container, context, detail);
   await page.open(step ?? defaultStep(detail), row || "", tab);
   return page;
@@ -74,7 +74,7 @@ class EpisodePage {
       h("p", { class: "muted" }, `${visible(summary.policy)} ${visible(summary.version)}${model ? ` · ${visible(model.model)}` : ""} · ${summary.run} · ${this.key}`),
       summary.because ? h("p", { class: "because" }, visible(summary.because)) : null,
       h("dl", { class: "facts" }, time.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-      h("div", { class: "actions" }, this.neighbour("previous", "h", "Previous"), this.neighbour("next", "l", "Next"), isShared ? null : this.shareTools()),
+      h("div", { class: "actions" }, this.neighbour("previous", "h", "Previous"), this.neighbour("next", "l", "Next"), isShared ? null : this.shareTools(), this.groupTools()),
     );
   }
 
@@ -83,16 +83,27 @@ class EpisodePage {
     return key ? h("a", { class: "button", href: `#/e/${encodeURIComponent(key)}` }, label, " ", h("kbd", {}, keyName)) : null;
   }
 
-  shareTools() {
+  groupTools() {
     const group = this.detail.summary.group;
+    return group
+      ? [
+          h("a", { class: "button quiet", href: `#/?${new URLSearchParams({ group })}` }, "All attempts"),
+          h("a", { class: "button quiet", href: `#/compare/${encodeURIComponent(this.key)}/-` }, "Compare"),
+        ]
+      : null;
+  }
+
+  shareTools() {
     return [
       h("button", { type: "button", class: "button", onclick: () => downloadShare([this.key], true) }, "Share as a file (redacted)"),
-      h("button", { type: "button", class: "button quiet", onclick: () => downloadShare([this.key], false) }, "not redacted"),
-      h("a", { class: "button quiet", href: `api/episodes/${encodeURIComponent(this.key)}/export/atif`, download: `${this.key}.atif.json` }, "ATIF"),
-      h("a", { class: "button quiet", href: `api/episodes/${encodeURIComponent(this.key)}/export/otel`, download: `${this.key}.otel.json` }, "OpenTelemetry"),
-      group ? h("a", { class: "button quiet", href: `#/?${new URLSearchParams({ group })}` }, "All attempts") : null,
-      group ? h("a", { class: "button quiet", href: `#/compare/${encodeURIComponent(this.key)}/-` }, "Compare") : null,
+      h("button", { type: "button", class: "button quiet", onclick: () => downloadShare([this.key], false) }, "not redacted", h("span", { class: "hidden-visually" }, " file")),
+      [["atif", "ATIF"], ["otel", "OpenTelemetry"]].map(([form, name]) => this.exportLinks(form, name)),
     ];
+  }
+
+  exportLinks(form, name) {
+    const link = (query, file, label) => h("a", { class: "button quiet", href: `api/episodes/${encodeURIComponent(this.key)}/export/${form}${query}`, download: file }, label);
+    return [link("", `${this.key}.redacted.${form}.json`, `${name} (redacted)`), link("?redact=0", `${this.key}.${form}.json`, ["not redacted", h("span", { class: "hidden-visually" }, ` ${name}`)])];
   }
 
   selectTab(name) {

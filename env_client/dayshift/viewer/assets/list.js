@@ -1,7 +1,7 @@
 // The list of episodes and of groups, with filters.
 import { debounce, h, replace, virtualList } from "./dom.js";
 import { count, dollars, duration, percent, plural, reward, visible } from "./format.js";
-import { downloadShare, getEpisodes, getGroups, getJson, isShared } from "./api.js";
+import { downloadShare, getEpisodes, getGroups, getReviews, isShared } from "./api.js";
 
 const PAGE = 100;
 const MOST_SHARED = 50;
@@ -27,16 +27,25 @@ export function outcomePill(row) {
 export async function renderList(container, context) {
   const query = new URLSearchParams(context.query);
   const view = query.get("view") || "episodes";
+  // The keys h and l follow this list; a review that somebody left for it has ended.
+  context.listQuery = view === "groups" ? "" : listQuery(query);
+  context.endReview();
   const results = h("div", { class: "results" });
   const strip = h("div", { class: "strip" });
   const filters = h("div", { class: "filters" });
   replace(container, h("h1", { class: "hidden-visually" }, "Episodes"), strip, filters, results);
   const page = await getEpisodes(pageQuery(query, 0));
-  const taxonomy = isShared ? [] : (await getJson("reviews", { key: "-" })).taxonomy.labels;
+  const taxonomy = (await getReviews("-")).taxonomy.labels;
   drawStrip(strip, page, query, context);
   drawFilters(filters, page, query, context, taxonomy);
   if (view === "groups" && !isShared) await drawGroups(results, query, context);
   else drawEpisodes(results, page, query, context);
+}
+
+function listQuery(query) {
+  const next = new URLSearchParams(query);
+  next.delete("view");
+  return next.toString();
 }
 
 function pageQuery(query, offset) {
@@ -142,7 +151,7 @@ function drawFilters(box, page, query, context, labels) {
         "div",
         { class: "filter-fields" },
         FILTERS.map(select),
-        isShared ? null : RANGES.map(([name, label]) => h("label", { class: query.get(name) ? "field narrow set" : "field narrow" }, h("span", {}, label), h("input", { type: "number", step: "any", id: `filter-${name}`, value: query.get(name) || "", oninput: (event) => typed(name, event.target.value) }))),
+        RANGES.map(([name, label]) => h("label", { class: query.get(name) ? "field narrow set" : "field narrow" }, h("span", {}, label), h("input", { type: "number", step: "any", id: `filter-${name}`, value: query.get(name) || "", oninput: (event) => typed(name, event.target.value) }))),
       ),
     ),
     active ? h("a", { class: "button", href: "#/" }, "Clear") : null,

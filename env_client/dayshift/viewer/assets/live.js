@@ -5,6 +5,9 @@ import { actorName, clockTime, count, duration, oneLine, plural, visible } from 
 import { longText, prettyJson } from "./render.js";
 
 const MOST_LINES = 500;
+const MOST_EVENTS = 50;
+// The log is read again with every so many looks at the open episodes, and after everything that is done here.
+const LOOKS_PER_LOG = 5;
 
 export async function render(container, context) {
   addStyle();
@@ -28,6 +31,8 @@ class LivePage {
     this.services = h("div", { class: "scroll-x" });
     this.approvals = h("div", { class: "approvals" });
     this.episodes = h("div", { class: "scroll-x" });
+    this.audit = h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Entries of the audit log" });
+    this.looks = 0;
     this.problem = h("p", { class: "bad", role: "alert" });
     this.tail = h("section", { class: "panel tail", "aria-label": "The episode as it runs", hidden: true });
   }
@@ -42,12 +47,36 @@ class LivePage {
         h("section", { class: "panel", "aria-labelledby": "live-episodes" }, h("h2", { id: "live-episodes" }, "Open episodes"), this.episodes),
         this.tail,
         h("section", { class: "panel", "aria-labelledby": "live-services" }, h("h2", { id: "live-services" }, "Services"), this.services),
+        h("section", { class: "panel", "aria-labelledby": "live-audit" }, h("h2", { id: "live-audit" }, "Audit log"), this.audit),
       ),
     );
-    this.show(await getJson("live"));
+    await this.refresh();
     this.overview = new EventSource("api/live/events");
-    this.overview.addEventListener("overview", (event) => this.show(JSON.parse(event.data)));
+    this.overview.addEventListener("overview", (event) => {
+      this.show(JSON.parse(event.data));
+      this.looks += 1;
+      if (this.looks % LOOKS_PER_LOG === 0) this.showAudit().catch((error) => this.complain(error.message));
+    });
     this.overview.addEventListener("problem", (event) => this.complain(JSON.parse(event.data).message));
+  }
+
+  async refresh() {
+    this.show(await getJson("live"));
+    await this.showAudit();
+  }
+
+  async showAudit() {
+    const { events } = await getJson("audit");
+    const rows = events.slice(0, MOST_EVENTS).map((event) =>
+      h("tr", {},
+        h("td", {}, clockTime(event.at)),
+        h("th", { scope: "row" }, visible(event.kind)),
+        h("td", {}, visible(event.person || "–")),
+        h("td", { class: "mono" }, event.episode_id ? h("a", { href: `#/e/${encodeURIComponent(event.episode_id)}` }, event.episode_id.slice(0, 8)) : event.product || "–"),
+        h("td", {}, oneLine(event.because, 160)),
+      ),
+    );
+    replace(this.audit, rows.length ? table(["Time", "What", "Who", "Episode", "Because"], rows) : h("p", { class: "muted" }, "Nobody has stepped in yet."));
   }
 
   close() {
@@ -118,7 +147,7 @@ class LivePage {
       announce(`${name}: ${episode.episode_id.slice(0, 8)}`);
       if (name === "takeover") this.follow(episode, answer);
       if (name === "resume") this.watched?.handBack();
-      this.show(await getJson("live"));
+      await this.refresh();
     } catch (error) {
       this.complain(error.message);
     }
@@ -145,7 +174,7 @@ class LivePage {
       try {
         await sendJson(`approvals/${approval.approval_id}`, { decision, note: note.value });
         announce(decision === "approve" ? "approved" : "declined");
-        this.show(await getJson("live"));
+        await this.refresh();
       } catch (error) {
         this.complain(error.message);
       }

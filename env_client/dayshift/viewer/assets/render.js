@@ -58,8 +58,7 @@ export function renderAnswer(body, raw, download) {
 }
 
 function plainText(body) {
-  if (/^(diff --git|--- |\+\+\+ |@@ )/m.test(body.answer.slice(0, 2000))) return renderDiff(body.answer);
-  return longText(body.answer, { mono: body.status > 0 });
+  return isDiff(body.answer) ? renderDiff(body.answer) : longText(body.answer, { mono: body.status > 0 });
 }
 
 function renderValue(value, body) {
@@ -70,7 +69,12 @@ function renderValue(value, body) {
 }
 
 function renderDiffOrText(text) {
-  return /^(diff --git|@@ )/m.test(text.slice(0, 2000)) ? renderDiff(text) : longText(text);
+  return isDiff(text) ? renderDiff(text) : longText(text);
+}
+
+// What git or diff writes: a header of its own, or a hunk with its line numbers.
+function isDiff(text) {
+  return /^(diff --git |--- \S.*\n\+\+\+ \S|@@ -\d+(,\d+)? \+\d+(,\d+)? @@)/m.test(text.slice(0, 2000));
 }
 
 function renderRefusal(value, body) {
@@ -89,12 +93,13 @@ const isObject = (value) => value !== null && typeof value === "object" && !Arra
 const has = (value, ...names) => isObject(value) && names.every((name) => name in value);
 
 const KINDS = [
+  { matches: (v) => patchesOf(v) !== null, draw: patchCards },
   { matches: (v) => has(v, "ticket") && isObject(v.ticket), draw: (v) => ticketCard(v.ticket) },
   { matches: (v) => has(v, "comments") && Array.isArray(v.comments), draw: (v) => commentThread(v.comments) },
   { matches: (v) => has(v, "properties") && isObject(v.properties), draw: crmCard },
   { matches: (v) => has(v, "object") && v.object === "invoice", draw: invoiceCard },
   { matches: (v) => has(v, "object", "id"), draw: billingCard },
-  { matches: (v) => has(v, "stdout") || has(v, "exit_code") || has(v, "output", "exit_code"), draw: terminalCard },
+  { matches: (v) => ["stdout", "exit_code", "exitCode"].some((name) => has(v, name)), draw: terminalCard },
   { matches: (v) => has(v, "content") && typeof v.content === "string", draw: fileCard },
   { matches: (v) => listOf(v) !== null, draw: recordTable },
 ];
@@ -197,12 +202,20 @@ function billingCard(item) {
 function terminalCard(value, body) {
   const command = body?.arguments?.command;
   const code = value.exit_code ?? value.exitCode;
+  const out = value.stdout ?? value.output ?? value.result ?? "";
+  if (typeof out === "string" && isDiff(out)) {
+    return h("div", { class: "terminal-box" }, exitCode(code), typeof command === "string" ? terminal(`$ ${command}`) : null, renderDiff(out), value.stderr ? terminal(value.stderr) : null);
+  }
   return h(
     "div",
     { class: "terminal-box" },
-    code === undefined || code === null ? null : h("p", { class: code === 0 ? "ok" : "bad" }, `exit code ${code}`),
-    terminal([typeof command === "string" ? `$ ${command}` : "", value.stdout ?? value.output ?? value.result ?? "", value.stderr ?? ""].filter(Boolean).join("\n") || "(no output)"),
+    exitCode(code),
+    terminal([typeof command === "string" ? `$ ${command}` : "", out, value.stderr ?? ""].filter(Boolean).join("\n") || "(no output)"),
   );
+}
+
+function exitCode(code) {
+  return code === undefined || code === null ? null : h("p", { class: code === 0 ? "ok" : "bad" }, `exit code ${code}`);
 }
 
 export function terminal(text) {
@@ -216,6 +229,39 @@ export function terminal(text) {
 function fileCard(value) {
   const rest = Object.fromEntries(Object.entries(value).filter(([name]) => name !== "content"));
   return h("div", {}, Object.keys(rest).length ? facts(flatten(rest)) : null, renderDiffOrText(value.content));
+}
+
+// Fields that hold a diff: of one object, of the files of a list, or of the files within an object.
+function patchesOf(value) {
+  const files = Array.isArray(value) ? value : isObject(value) && Array.isArray(value.files) ? value.files : [value];
+  const holds = (item) => isObject(item) && ["patch", "diff"].some((name) => typeof item[name] === "string" && item[name]);
+  return files.some(holds) ? files.filter(isObject) : null;
+}
+
+function patchCards(value) {
+  const files = patchesOf(value);
+  const rest = isObject(value) && !files.includes(value) ? Object.fromEntries(Object.entries(value).filter(([name]) => name !== "files")) : null;
+  return h(
+    "div",
+    {},
+    files.slice(0, MOST_ROWS).map(patchCard),
+    files.length > MOST_ROWS ? h("p", { class: "muted" }, `and ${files.length - MOST_ROWS} more files`) : null,
+    rest ? details("The other fields", () => fieldTable(rest)) : null,
+  );
+}
+
+function patchCard(file) {
+  const { patch, diff, ...rest } = file;
+  const texts = [patch, diff].filter((text) => typeof text === "string" && text);
+  const counts = "additions" in file ? ` +${file.additions} −${file.deletions}` : "";
+  return h(
+    "article",
+    { class: "card" },
+    h("h4", {}, visible(file.filename || file.path || file.title || "Changes"), h("span", { class: "muted small" }, ` ${visible(file.status || file.state || "")}${counts}`)),
+    texts.map(renderDiff),
+    texts.length ? null : h("p", { class: "muted" }, "No text changed."),
+    details("All fields", () => fieldTable(rest)),
+  );
 }
 
 export function renderDiff(text) {

@@ -5,7 +5,9 @@ import { changeTable, rowAnchor } from "./rows.js";
 
 export function rowLink(key, row) {
   const place = row.step === null || row.step === undefined ? "" : `/s/${row.step}`;
-  return h("a", { class: "row-link", href: `#/e/${encodeURIComponent(key)}${place}/r/${encodeURIComponent(rowAnchor(row))}` }, `${row.product} ${row.table} ${row.id}`, place ? ` at step ${row.step}` : "");
+  const name = visible([row.product, row.table, row.id].filter(Boolean).join(" "));
+  if (row.changed === false) return place ? h("a", { class: "row-link", href: `#/e/${encodeURIComponent(key)}${place}` }, name, ` unchanged, met at step ${row.step}`) : h("span", { class: "row-link muted" }, name, " unchanged, not met");
+  return h("a", { class: "row-link", href: `#/e/${encodeURIComponent(key)}${place}/r/${encodeURIComponent(rowAnchor(row))}` }, name, place ? ` at step ${row.step}` : "");
 }
 
 export function renderVerdict(detail) {
@@ -97,6 +99,7 @@ function findingList(findings, key) {
               {},
               h("p", {}, visible(finding.because)),
               h("p", { class: "muted small" }, `${finding.product} · ${finding.check} · weight ${finding.weight} · score ${Number(finding.score.toFixed(4))}`),
+              finding.note ? h("p", { class: "muted small" }, finding.note) : null,
               finding.rows.length ? h("p", { class: "small" }, finding.rows.map((row) => [rowLink(key, row), " "])) : null,
             ),
           ),
