@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.control.stack import Stack, eventually, free_base
-from tests.integrations.conftest import Judge, count_open
+from tests.integrations.conftest import SCRIPTS, Judge, count_open
 
 pytestmark = pytest.mark.integration
 JUDGE = "inspect"
@@ -36,15 +36,14 @@ def test_an_environment_fault_is_unscored_and_outside_of_every_metric(
 
 
 def test_the_command_line_of_inspect_evaluates_the_task_by_its_name(judge: Judge, tmp_path: Path) -> None:
-    options = ("--model", "mockllm/model", "-T", "seeds=2", "--log-dir", tmp_path, "--display", "plain")
-    judge.run_tool("inspect", "eval", "dayshift/office_work", *options)
+    options = ("--model", "scripted/solver", "-T", "seeds=2", "--log-dir", tmp_path, "--display", "plain")
+    judge.run(SCRIPTS / "inspect_command.py", "eval", "dayshift/office_work", *options)
     [log] = tmp_path.glob("*.eval")
     dumped = json.loads(judge.run_tool("inspect", "log", "dump", log))
 
-    # The mock model says the same sentence at each turn and calls nothing, so its work is judged as it stands.
     assert dumped["status"] == "success"
     assert [sample["id"] for sample in dumped["samples"]] == ["crm/correct-contact#0", "crm/correct-contact#1"]
-    assert [sample["scores"]["dayshift"]["value"] for sample in dumped["samples"]] == [0.0, 0.0]
+    assert [sample["scores"]["dayshift"]["value"] for sample in dumped["samples"]] == [1.0, 1.0]
 
 
 def _list_logs(judge: Judge, folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.model import get_model
 
 from examples import inspect_eval
 from tests.scripted_provider.scripts import Asked, solver
