@@ -322,9 +322,7 @@ def new_schedule(
     return with_nulls(ScheduleBody, body)
 
 
-def new_phase(
-    *, items: list[PhaseItem], start: int, end: int, currency: str, discounts: list[PhaseDiscount]
-) -> Phase:
+def new_phase(*, items: list[PhaseItem], start: int, end: int, currency: str, discounts: list[PhaseDiscount]) -> Phase:
     return {
         "add_invoice_items": [],
         "application_fee_percent": None,

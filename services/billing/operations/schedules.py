@@ -41,9 +41,7 @@ def create(world: World, params: Params) -> ScheduleBody:
     discounts: list[PhaseDiscount] = [
         {"coupon": None, "discount": discount, "promotion_code": None} for discount in subscription["discounts"]
     ]
-    phase = new_phase(
-        items=current_items, start=start, end=end, currency=subscription["currency"], discounts=discounts
-    )
+    phase = new_phase(items=current_items, start=start, end=end, currency=subscription["currency"], discounts=discounts)
     body = new_schedule(
         created=now(world), customer=subscription["customer"], subscription=subscription["id"], phases=[phase]
     )
