@@ -59,13 +59,14 @@ def main() -> None:
     parser.add_argument("--into", type=Path, default=Path("runs/train_trl"))
     options = parser.parse_args()
 
-    requests = dayshift.tasks(*options.tasks, seeds=range(max(8, options.steps)), world=options.world)
+    requests = list(dayshift.tasks(*options.tasks, seeds=range(max(8, options.steps)), world=options.world))
     model, tokenizer = (options.model, None) if options.model else make_tiny_model()
+    factory = environment_factory(*options.tasks, world=options.world, surface=options.surface)
     trainer = GRPOTrainer(
         model,
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(build_rows(requests)),
-        environment_factory=environment_factory(*options.tasks, world=options.world, surface=options.surface),
+        environment_factory=factory,
         args=GRPOConfig(
             output_dir=str(options.into),
             max_steps=options.steps,
@@ -83,6 +84,14 @@ def main() -> None:
     options.into.mkdir(parents=True, exist_ok=True)
     (options.into / "log.json").write_text(json.dumps(trainer.state.log_history, indent=1))
     steps = [entry for entry in trainer.state.log_history if "reward" in entry]
+    dayshift.write_experiment(
+        options.into / "experiment.json",
+        seeds=sorted({request.seed for request in requests}),
+        settings=vars(options),
+        packages=("torch", "transformers", "trl"),
+        fingerprints=factory.fingerprints,
+        results={"rewards": [entry["reward"] for entry in steps]},
+    )
     print(f"{len(steps)} steps, rewards {[round(entry['reward'], 3) for entry in steps]}")
 
 

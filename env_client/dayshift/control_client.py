@@ -18,7 +18,7 @@ from dayshift.errors import (
     TokenRefused,
     WireMismatch,
 )
-from dayshift.http_flow import ANSWER_SECONDS, HttpFlow, HttpRequest, HttpResponse
+from dayshift.http_flow import ANSWER_SECONDS, JUDGING_SECONDS, HttpFlow, HttpRequest, HttpResponse
 
 M = TypeVar("M", bound=BaseModel)
 _UNAUTHORIZED = 401
@@ -60,7 +60,9 @@ class ControlClient:
 
     def submit(self, episode_id: str, request: wire.SubmitRequest, key: str = "") -> HttpFlow[wire.Verdict]:
         path = f"/v1/episodes/{episode_id}/submit"
-        return (yield from self._post(path, request, wire.Verdict, key or f"{episode_id}-submit"))
+        return (
+            yield from self._post(path, request, wire.Verdict, key or f"{episode_id}-submit", timeout=JUDGING_SECONDS)
+        )
 
     def close(self, episode_id: str) -> HttpFlow[wire.Closed]:
         return (yield from self._post(f"/v1/episodes/{episode_id}/close", None, wire.Closed, f"{episode_id}-close"))
@@ -128,11 +130,13 @@ class ControlClient:
     def _get(self, path: str, answer: type[M]) -> HttpFlow[M]:
         return _parse(answer, (yield from self._send("GET", path, {})))
 
-    def _post(self, path: str, message: BaseModel | None, answer: type[M], key: str) -> HttpFlow[M]:
+    def _post(
+        self, path: str, message: BaseModel | None, answer: type[M], key: str, timeout: float = ANSWER_SECONDS
+    ) -> HttpFlow[M]:
         headers = {"content-type": "application/json", "idempotency-key": key}
         content = b"" if message is None else message.model_dump_json().encode()
         # An opening plants rows and a verdict reads whole worlds: both may take longer than a step.
-        return _parse(answer, (yield from self._send("POST", path, headers, content, ANSWER_SECONDS)))
+        return _parse(answer, (yield from self._send("POST", path, headers, content, timeout)))
 
     def _send(
         self, method: str, path: str, headers: Mapping[str, str], content: bytes = b"", timeout: float | None = None

@@ -13,6 +13,8 @@ T = TypeVar("T")
 # Longer than the longest call may take: a command in a workspace has two minutes, and the check runs of a commit
 # unpack it before they run.
 ANSWER_SECONDS = 300.0
+# The same for a verdict: the suites of a task may run several times, on a machine that is busy.
+JUDGING_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)

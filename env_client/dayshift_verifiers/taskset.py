@@ -1,6 +1,5 @@
 """OfficeTaskset: the instances of some families as tasks, with their tools over MCP."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -9,19 +8,18 @@ from urllib.parse import quote
 import verifiers.v1 as vf
 from dayshift.connection import Connection
 from dayshift.episode import AsyncEpisode, Episode
-from dayshift.errors import EpisodeLost, HarnessFault, RetryLater, UsageError
+from dayshift.errors import EpisodeLost, HarnessFault, UsageError
 from dayshift.job_description import first_message, system_prompt
 from dayshift.open_request import open_request
+from dayshift.patient_opening import open_when_ready
 from dayshift.rollout import tasks
 from dayshift.tool_surface import DEFAULT_SURFACE
-from dayshift.wire import OpenRequest, Split, Verdict
+from dayshift.wire import Split, Verdict
 from pydantic import Field
 from verifiers.v1.mcp import SharedToolsetConfig, Toolset
 
 # It passes the tools of an MCP endpoint on that each rollout has of its own, which is what is needed here.
 from verifiers.v1.tasksets.nemo_gym.toolset import NeMoGymState, NeMoGymToolset
-
-_OPEN_ATTEMPTS = 20
 
 # By trace: the rollout's episode. The trace itself is written to disk, and a credential does not belong there.
 _episodes: dict[str, AsyncEpisode] = {}
@@ -54,7 +52,7 @@ class OfficeData(vf.TaskData):
 class OfficeTask(vf.Task[OfficeData, NeMoGymState, vf.TaskConfig]):
     async def setup(self, trace: Any, runtime: Any) -> None:  # noqa: ARG002 - the signature is verifiers'
         """Opens the rollout's own episode; a failure of the stack is raised, and the rollout is an error."""
-        episode = await _open(open_request(**self.data.request))
+        episode = await open_when_ready(open_request(**self.data.request))
         if episode.mcp is None:
             await episode.close()
             raise UsageError("this stack serves no MCP: start it with its port for MCP")
@@ -103,17 +101,6 @@ class OfficeTaskset(vf.Taskset[OfficeTask, OfficeConfig]):
                     surface=config.surface,
                 )
                 yield OfficeTask(data, config.task)
-
-
-async def _open(request: OpenRequest) -> AsyncEpisode:
-    for attempt in range(_OPEN_ATTEMPTS):
-        try:
-            return await AsyncEpisode.open(request)
-        except RetryLater as later:
-            if attempt + 1 == _OPEN_ATTEMPTS:
-                raise
-            await asyncio.sleep(min(float(later.problem.retry_after or 1), 5.0))
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _record(trace: Any, result: Verdict) -> None:

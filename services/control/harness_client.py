@@ -94,9 +94,17 @@ class HarnessClient:
     async def get(self, path: str, timeout: float | None = None) -> Any:
         return await self._call("GET", path, b"", timeout or self._timeout, is_repeatable=True)
 
-    async def post(self, path: str, message: Mapping[str, Any] | None = None, *, is_repeatable: bool = False) -> Any:
+    async def post(
+        self,
+        path: str,
+        message: Mapping[str, Any] | None = None,
+        *,
+        is_repeatable: bool = False,
+        timeout: float | None = None,
+    ) -> Any:
         """Send a message once; one that may be received twice without harm is sent again when a connection breaks."""
-        return await self._call("POST", path, orjson.dumps(message or {}), self._timeout, is_repeatable=is_repeatable)
+        body, longest = orjson.dumps(message or {}), timeout or self._timeout
+        return await self._call("POST", path, body, longest, is_repeatable=is_repeatable)
 
     def close(self) -> None:
         while self._idle:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from services.control.customers.simulation import Simulation
 
 HOUR_MS = 3_600_000
+# Checks run the agent's code and whole suites of tests, which the product bounds itself; a busy machine is slow at it.
+JUDGING_SECONDS = 720.0
 ReplyT = TypeVar("ReplyT")
 # The last replies of the products that still answered, by product.
 FinalReplies = Mapping[str, ClosedReply] | Mapping[str, VerifyReply]
@@ -104,9 +106,9 @@ class OpenEpisode:
         return await self._get_all("/trajectory")
 
     async def ask_checks(self, product: str, questions: Sequence[CheckQuestion]) -> list[FindingReply]:
-        findings: list[FindingReply] = (await self._post(product, "/find", {"checks": as_checks(questions)}))[
-            "findings"
-        ]
+        findings: list[FindingReply] = (
+            await self._post(product, "/find", {"checks": as_checks(questions)}, timeout=JUDGING_SECONDS)
+        )["findings"]
         return findings
 
     async def send_actor_requests(self, product: str, requests: "Sequence[ActorRequest]") -> list[ActorAnswer]:
@@ -120,7 +122,7 @@ class OpenEpisode:
             name: {"checks": as_checks([q for q in questions if q.product == name]), "close": True}
             for name in self.owners
         }
-        return await self._post_all("/verify", messages)
+        return await self._post_all("/verify", messages, timeout=JUDGING_SECONDS)
 
     async def advance(self, by_ms: int) -> dict[str, AdvanceReply]:
         """Moves every clock to the latest of all and on from there: after it all products have the same time."""
@@ -174,16 +176,21 @@ class OpenEpisode:
     async def _get_all(self, path: str) -> dict[str, Any]:
         return await self._gather({name: owner.client.get(self.path + path) for name, owner in self.owners.items()})
 
-    async def _post_all(self, path: str, messages: Mapping[str, Any], *, is_repeatable: bool = False) -> dict[str, Any]:
+    async def _post_all(
+        self, path: str, messages: Mapping[str, Any], *, is_repeatable: bool = False, timeout: float | None = None
+    ) -> dict[str, Any]:
         return await self._gather(
             {
-                name: owner.client.post(self.path + path, messages.get(name), is_repeatable=is_repeatable)
+                name: owner.client.post(
+                    self.path + path, messages.get(name), is_repeatable=is_repeatable, timeout=timeout
+                )
                 for name, owner in self.owners.items()
             }
         )
 
-    async def _post(self, product: str, path: str, message: Mapping[str, Any]) -> Any:
-        return (await self._gather({product: self.owners[product].client.post(self.path + path, message)}))[product]
+    async def _post(self, product: str, path: str, message: Mapping[str, Any], timeout: float | None = None) -> Any:
+        client = self.owners[product].client
+        return (await self._gather({product: client.post(self.path + path, message, timeout=timeout)}))[product]
 
     async def _gather(self, pending: Mapping[str, Awaitable[ReplyT]]) -> dict[str, ReplyT]:
         results = await asyncio.gather(*pending.values(), return_exceptions=True)

@@ -326,6 +326,31 @@ def test_a_schedule_changes_the_plan_when_its_phase_begins(v1, account) -> None:
     assert [one.id for one in v1.subscription_schedules.list({"customer": mine.customer}).data] == [made.id]
 
 
+def test_a_schedule_takes_over_how_its_subscription_is_billed(v1) -> None:
+    mine = subscription_of(v1, "Corvane GmbH")
+    v1.coupons.create({"id": "TENTH", "percent_off": 10, "duration": "forever"})
+    billed = v1.subscriptions.update(
+        mine.id, {"collection_method": "send_invoice", "days_until_due": 30, "discounts": [{"coupon": "TENTH"}]}
+    )
+
+    made = v1.subscription_schedules.create({"from_subscription": mine.id})
+    first, item = made.phases[0], {"price": price(v1, "team_month")}
+    changed = v1.subscription_schedules.update(
+        made.id,
+        {
+            "phases": [
+                {"items": [item], "start_date": first.start_date, "end_date": first.end_date},
+                {"items": [item], "start_date": first.end_date, "iterations": 1},
+            ]
+        },
+    )
+
+    assert made.default_settings.collection_method == "send_invoice"
+    assert made.default_settings.invoice_settings.days_until_due == 30
+    assert [one.discount for one in first.discounts] == billed.discounts
+    assert [[one.discount for one in phase.discounts] for phase in changed.phases] == [billed.discounts] * 2
+
+
 def test_a_schedule_is_released_or_cancelled_by_hand(v1) -> None:
     one, two = subscription_of(v1, "Corvane GmbH"), subscription_of(v1, "Casa Lumen")
 

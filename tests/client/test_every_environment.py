@@ -9,6 +9,7 @@ import gymnasium
 import pytest
 from dayshift.registration import PRODUCTS
 from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from tests.company import WORLD, small_company
 from tests.control.stack import TOKEN, Stack
@@ -57,12 +58,17 @@ def test_gymnasiums_checker_accepts(env_id: str) -> None:
     env.close()
 
 
+@pytest.mark.parametrize("mode", ["sync", "async", "vector_entry_point"])
 @pytest.mark.parametrize("env_id", [env_id for env_id in IDS if env_id not in TEAM])
-def test_its_vector_takes_its_own_samples(env_id: str) -> None:
-    many = gymnasium.make_vec(env_id, 2, world=WORLD)
+def test_every_kind_of_its_vector_takes_its_own_samples_and_keeps_statistics(env_id: str, mode: str) -> None:
+    many = RecordEpisodeStatistics(
+        gymnasium.make_vec(env_id, 2, vectorization_mode=mode, world=WORLD, max_steps=1)  # type: ignore[arg-type]
+    )
     observations, _ = many.reset(seed=1)
-    after, *_ = many.step(many.action_space.sample())
+    after, rewards, terminated, truncated, infos = many.step(many.action_space.sample())
     many.close()
 
     assert observations in many.observation_space
     assert after in many.observation_space
+    assert (terminated | truncated).all()
+    assert infos["episode"]["r"] == pytest.approx(rewards)

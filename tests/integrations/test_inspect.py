@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.control.stack import Stack, eventually, free_base
-from tests.integrations.conftest import Judge, count_open
+from tests.integrations.conftest import SCRIPTS, Judge, count_open
 
 pytestmark = pytest.mark.integration
 JUDGE = "inspect"
@@ -35,18 +35,15 @@ def test_an_environment_fault_is_unscored_and_outside_of_every_metric(
     assert "crm" in result["explanations"][0] or "connection" in result["explanations"][0]
 
 
-def test_the_command_line_of_inspect_finds_the_task_by_its_name(judge: Judge) -> None:
-    listed = judge.run("-c", _RESOLVE)
+def test_the_command_line_of_inspect_evaluates_the_task_by_its_name(judge: Judge, tmp_path: Path) -> None:
+    options = ("--model", "scripted/solver", "-T", "seeds=2", "--log-dir", tmp_path, "--display", "plain")
+    judge.run(SCRIPTS / "inspect_command.py", "eval", "dayshift/office_work", *options)
+    [log] = tmp_path.glob("*.eval")
+    dumped = json.loads(judge.run_tool("inspect", "log", "dump", log))
 
-    assert json.loads(listed.splitlines()[-1]) == ["crm/correct-contact#0", "crm/correct-contact#1"]
-
-
-_RESOLVE = """
-import json
-from inspect_ai._eval.loader import load_tasks
-[task] = load_tasks(["dayshift/office_work"], {"seeds": 2})
-print(json.dumps([sample.id for sample in task.dataset]))
-"""
+    assert dumped["status"] == "success"
+    assert [sample["id"] for sample in dumped["samples"]] == ["crm/correct-contact#0", "crm/correct-contact#1"]
+    assert [sample["scores"]["dayshift"]["value"] for sample in dumped["samples"]] == [1.0, 1.0]
 
 
 def _list_logs(judge: Judge, folder: Path) -> list[str]:

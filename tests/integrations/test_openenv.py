@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,11 +117,22 @@ def test_what_is_dropped_half_open_or_never_closed_frees_its_episode(stack: Stac
 def test_256_sessions_at_once_are_answered_rightly_and_none_leaks(stack: Stack, server: Server) -> None:
     before = count_open(stack)
 
-    async def play_all() -> list[float]:
-        return await asyncio.gather(*(_play(server, seed) for seed in range(SESSIONS)))
+    async def play_all() -> tuple[int, list[float]]:
+        all_open = asyncio.Barrier(SESSIONS + 1)
 
-    rewards = asyncio.run(play_all())
+        async def count() -> int:
+            await all_open.wait()
+            number = await asyncio.to_thread(count_open, stack)
+            await all_open.wait()
+            return number
 
+        counting = asyncio.create_task(count())
+        rewards = await asyncio.gather(*(_play(server, seed, all_open) for seed in range(SESSIONS)))
+        return await counting, rewards
+
+    open_at_once, rewards = asyncio.run(play_all())
+
+    assert open_at_once == before + SESSIONS
     assert rewards == [1.0] * SESSIONS
     eventually(lambda: count_open(stack) == before)
 
@@ -140,6 +152,36 @@ def test_plain_http_keeps_a_session_by_its_id_and_makes_no_call_twice(server: Se
     assert state == {"episode_id": episode, "step_count": 1}
     assert (nameless.status_code, unknown.status_code) == (422, 422)
     assert "episode_id" in nameless.text
+
+
+def test_a_request_that_is_sent_again_before_its_answer_makes_one_call(server: Server) -> None:
+    async def send_twice() -> tuple[list[httpx.Response], dict[str, Any], httpx.Response]:
+        async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as client:
+            opened = (await client.post("/reset", json={"task": TASK, "seed": 6})).json()
+            episode = opened["metadata"]["episode_id"]
+            step = {"episode_id": episode, "request_id": "one", "action": {"tool_name": "crm_contacts_list"}}
+            answers = await asyncio.gather(*(client.post("/step", json=step) for _ in range(8)))
+            state = (await client.get("/state", params={"episode_id": episode})).json()
+            await client.post("/reset", json={"task": TASK, "seed": 7, "episode_id": episode})
+            other = {**step, "action": {"tool_name": "crm_owners_list"}}
+            return answers, state, await client.post("/step", json=other)
+
+    answers, state, of_next_episode = asyncio.run(send_twice())
+
+    assert len({answer.content for answer in answers}) == 1
+    assert state["step_count"] == 1
+    assert of_next_episode.json()["observation"]["tool_name"] == "crm_owners_list"
+
+
+def test_openenvs_validator_accepts_the_manifest_and_its_application_starts(judge: Judge) -> None:
+    folder = ROOT / "examples/openenv"
+    report = judge.run_tool("openenv", "validate", folder, "--level", "static")
+    [named] = re.findall(r"^app: (\S+)$", (folder / "openenv.yaml").read_text(), re.MULTILINE)
+    module, factory = named.split(":")
+    made = judge.run("-c", f"import {module} as server; print(type(server.{factory}()).__name__)")
+
+    assert "Verdict: PASS" in report
+    assert made.strip() == "FastAPI"
 
 
 def test_the_task_api_lists_what_reset_takes(server: Server) -> None:
@@ -174,9 +216,12 @@ async def _ask(connection: ClientConnection, kind: str, data: dict[str, Any]) ->
     return result
 
 
-async def _play(server: Server, seed: int) -> float:
+async def _play(server: Server, seed: int, all_open: asyncio.Barrier) -> float:
+    """Returns the reward; goes on when all are open, and when they have been counted."""
     async with _open(server) as connection:
         brief = (await _ask(connection, "reset", {"task": TASK, "seed": seed}))["observation"]["brief"]
+        await all_open.wait()
+        await all_open.wait()
         answers: list[str] = []
         while True:
             [(tool, arguments)] = solver(Asked(brief, (), tuple(answers), 1)).calls

@@ -5,14 +5,14 @@
 A sample that the environment failed gets `Score.unscored()`, which metrics leave out.
 """
 
-import asyncio
 from typing import Any
 
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import DayshiftError, EpisodeOver, HarnessFault, MissingExtra, RetryLater
+from dayshift.errors import DayshiftError, EpisodeOver, HarnessFault, MissingExtra
 from dayshift.job_description import CONTINUE, first_message, system_prompt
 from dayshift.open_request import open_request
 from dayshift.operations import Operation
+from dayshift.patient_opening import open_when_ready
 from dayshift.tool_surface import DEFAULT_SURFACE, Surface
 from dayshift.wire import Split
 
@@ -26,7 +26,6 @@ try:
 except ImportError as error:
     raise MissingExtra("inspect_ai", "inspect") from error
 
-_OPEN_ATTEMPTS = 20
 # Replies without a call before the work is taken as it is.
 _MAX_SILENT_REPLIES = 3
 
@@ -73,7 +72,7 @@ def open_episode(surface: str = DEFAULT_SURFACE) -> "Solver":
 
     async def solve(state: "TaskState", generate: "Generate") -> "TaskState":  # noqa: ARG001 - inspect's signature
         try:
-            episode = await _open(state.metadata, surface)
+            episode = await open_when_ready(open_request(**state.metadata), surface=surface)
         except HarnessFault as fault:
             _faults[state.uuid] = fault
             state.completed = True
@@ -85,18 +84,6 @@ def open_episode(surface: str = DEFAULT_SURFACE) -> "Solver":
         return state
 
     return solve
-
-
-async def _open(metadata: dict[str, Any], surface: str) -> AsyncEpisode:
-    for attempt in range(_OPEN_ATTEMPTS):
-        try:
-            return await AsyncEpisode.open(open_request(**metadata), surface=surface)
-        except RetryLater as later:
-            # inspect starts as many samples as it likes; the stack says when there is room.
-            if attempt + 1 == _OPEN_ATTEMPTS:
-                raise
-            await asyncio.sleep(min(float(later.problem.retry_after or 1), 5.0))
-    raise AssertionError("the last attempt returns or raises")
 
 
 @solver

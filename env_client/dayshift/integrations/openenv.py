@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
+from dayshift.episode import AsyncEpisode
 from dayshift.errors import DayshiftError, HarnessFault, MissingExtra, UsageError
 from dayshift.integrations.openenv_messages import (
     NAME,
@@ -66,8 +68,8 @@ class OpenEnvServer:
 
     def __init__(self, pool: SessionPool) -> None:
         self.pool = pool
-        # By session: the last request id and its answer.
-        self._answered: dict[str, tuple[str, bytes]] = {}
+        # By episode: the last request id and its answer, which may still be on its way.
+        self._answers: WeakKeyDictionary[AsyncEpisode, tuple[str, asyncio.Task[bytes]]] = WeakKeyDictionary()
 
     async def reset(self, session: Session, choices: Mapping[str, Any]) -> dict[str, Any]:
         if unknown := choices.keys() - _RESET_KEYS:
@@ -231,15 +233,18 @@ class OpenEnvServer:
                 return encode({"observation": observation, "reward": None, "done": False})
             raise UsageError("send back the episode_id of /reset's metadata: plain HTTP has no connection to know by")
         session = self.pool.find(session_id)
-        last = self._answered.get(session.id)
-        if last is not None and body.request_id is not None and last[0] == body.request_id:
-            return last[1]
-        stepped = await self.step(session, body.action, body.timeout_s)
-        answer = encode(stepped)
-        if body.request_id is not None:
-            self._answered = {known: kept for known, kept in self._answered.items() if known in self.pool.sessions}
-            self._answered[session.id] = (body.request_id, answer)
-        return answer
+        if body.request_id is None:
+            return await self._encode_step(session, body)
+        episode = session.require_episode()
+        last = self._answers.get(episode)
+        if last is None or last[0] != body.request_id:
+            last = body.request_id, asyncio.create_task(self._encode_step(session, body))
+            self._answers[episode] = last
+        # The call goes on when the client that waits for it leaves: it may ask again.
+        return await asyncio.shield(last[1])
+
+    async def _encode_step(self, session: Session, body: StepBody) -> bytes:
+        return encode(await self.step(session, body.action, body.timeout_s))
 
 
 def create_app(options: ServerOptions | None = None) -> "FastAPI":

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from dayshift.argument_types import parse_port, parse_positive
 from dayshift.connection import Connection
-from dayshift.episode import Episode
 from dayshift.errors import MissingExtra
 from dayshift.job_description import first_message, system_prompt
 from dayshift.open_request import open_request
+from dayshift.patient_opening import open_when_ready_blocking
 from dayshift.task_sampling import list_eligible_tasks
 from dayshift.tool_surface import DEFAULT_SURFACE
 
@@ -51,7 +51,9 @@ class OfficeWork(Environment):  # type: ignore[misc]  # its types are not instal
     def __init__(self, task_spec: Mapping[str, Any] | None = None, secrets: Mapping[str, str] | None = None) -> None:
         super().__init__(task_spec or {}, dict(secrets or {}))
         # The server makes its environments in a thread, and asks for tools and prompt at once.
-        self._episode = Episode.open(open_request(**{"world": self.world, **self.task_spec}), surface=self.surface)
+        self._episode = open_when_ready_blocking(
+            open_request(**{"world": self.world, **self.task_spec}), surface=self.surface
+        )
 
     @classmethod
     def list_splits(cls) -> Sequence[Any]:

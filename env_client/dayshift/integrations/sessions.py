@@ -10,8 +10,9 @@ from typing import Any
 from dayshift.connection import AsyncConnection
 from dayshift.discovery import discover_operations
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import AtCapacity, DayshiftError, HarnessFault, RetryLater, StepTimeout, UsageError
+from dayshift.errors import AtCapacity, DayshiftError, HarnessFault, StepTimeout, UsageError
 from dayshift.open_request import open_request
+from dayshift.patient_opening import open_when_ready
 from dayshift.step import Step
 from dayshift.task_sampling import list_eligible_tasks, sample_task
 from dayshift.tool_surface import DEFAULT_SURFACE, Surface
@@ -19,7 +20,6 @@ from dayshift.wire import Families, OpenRequest, Split, Verdict
 
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 _MAX_CONNECTIONS = 64
-_OPEN_ATTEMPTS = 10
 _REAPER_SECONDS = 5.0
 
 
@@ -232,16 +232,10 @@ class SessionPool:
         return (await self.connection.run(flow)).surface(self.options.surface, solution=solution)
 
     async def _open(self, request: OpenRequest, surface: str) -> AsyncEpisode:
-        for attempt in range(_OPEN_ATTEMPTS):
-            try:
-                return await AsyncEpisode.open(request, connection=self.connection, surface=surface)
-            except AtCapacity as full:
-                raise ServerFull(full.problem.open_episodes or 0, full.problem.max_episodes or 0) from full
-            except RetryLater as later:
-                if attempt + 1 == _OPEN_ATTEMPTS:
-                    raise
-                await asyncio.sleep(min(float(later.problem.retry_after or 1), 5.0))
-        raise AssertionError("the last attempt returns or raises")
+        try:
+            return await open_when_ready(request, connection=self.connection, surface=surface, waits_for_room=False)
+        except AtCapacity as full:
+            raise ServerFull(full.problem.open_episodes or 0, full.problem.max_episodes or 0) from full
 
     async def _close_episode(self, session: Session) -> None:
         episode, session.episode = session.episode, None

@@ -16,6 +16,7 @@ from dayshift.episode import Episode
 from dayshift.errors import MissingExtra
 from dayshift.job_description import CONTINUE, first_message, system_prompt
 from dayshift.open_request import open_request
+from dayshift.patient_opening import open_when_ready_blocking
 from dayshift.tool_surface import DEFAULT_SURFACE
 from dayshift.wire import OpenRequest
 
@@ -46,7 +47,7 @@ class OfficeTextEnv(BaseTextEnv):
 
     def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
         """Opens the episode; the tools and the brief follow whatever the row's prompt says."""
-        self._episode = episode = Episode.open(self._request, surface=self._surface)
+        self._episode = episode = open_when_ready_blocking(self._request, surface=self._surface)
         tools = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in episode.surface.openai_tools())
         system = f"{system_prompt()}\n\n{_HOW_TO_CALL.format(tools=tools)}"
         brief = first_message(episode.brief, episode.clock)

@@ -10,21 +10,20 @@ import inspect
 import json
 import keyword
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from dayshift.connection import Connection
 from dayshift.discovery import discover_operations
 from dayshift.episode import Episode
-from dayshift.errors import EpisodeOver, HarnessFault, RetryLater, UsageError
+from dayshift.errors import EpisodeOver, HarnessFault, UsageError
 from dayshift.job_description import first_message, system_prompt
 from dayshift.open_request import open_request
 from dayshift.operations import Operation
+from dayshift.patient_opening import open_when_ready_blocking
 from dayshift.tool_surface import Surface
 from dayshift.wire import OpenRequest
 
-_OPEN_ATTEMPTS = 20
 _TYPES: dict[str, type] = {
     "string": str,
     "integer": int,
@@ -40,6 +39,8 @@ class OfficeEnvironment:
 
     _surface_name = ""
     _connection: Connection
+    # By family: the world that the last rollout met, for the manifest of the experiment.
+    fingerprints: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         self._episode: Episode | None = None
@@ -52,12 +53,14 @@ class OfficeEnvironment:
         names = OpenRequest.model_fields.keys() - {"menu"}
         request = open_request(**{name: row[name] for name in names if row.get(name) is not None})
         try:
-            self._episode = _open(request, self._connection, self._surface_name)
+            self._episode = open_when_ready_blocking(request, connection=self._connection, surface=self._surface_name)
         except HarnessFault as fault:
             # The other rollouts of the batch go on; this one gets no reward.
             self._fault = fault
             return ""
-        return first_message(self._episode.brief, self._episode.clock)
+        opened = self._episode.protocol.opened
+        self.fingerprints[opened.task or ""] = opened.fingerprint
+        return first_message(opened.brief, opened.clock)
 
     def get_reward(self) -> float | None:
         """The verdict's reward. Work that was not handed in is judged as it stands."""
@@ -107,7 +110,7 @@ def environment_factory(
     chosen: Surface = operations.surface(surface, solution=solution)
     methods = {tool.tool_name: build_method(tool) for tool in chosen.tools}
     # Calls are understood whatever the surface of an episode is, so the episode needs none of its own.
-    members: dict[str, Any] = {**methods, "_connection": session, "_surface_name": "core"}
+    members: dict[str, Any] = {**methods, "_connection": session, "_surface_name": "core", "fingerprints": {}}
     return type("Dayshift", (OfficeEnvironment,), members)
 
 
@@ -163,14 +166,3 @@ def _make_identifier(name: str) -> str:
     identifier = re.sub(r"\W", "_", name)
     is_taken = keyword.iskeyword(identifier) or identifier == "self" or identifier[:1].isdigit()
     return f"{identifier}_" if is_taken else identifier
-
-
-def _open(request: OpenRequest, connection: Connection, surface: str) -> Episode:
-    for attempt in range(_OPEN_ATTEMPTS):
-        try:
-            return Episode.open(request, connection=connection, surface=surface)
-        except RetryLater as later:
-            if attempt + 1 == _OPEN_ATTEMPTS:
-                raise
-            time.sleep(min(float(later.problem.retry_after or 1), 5.0))
-    raise AssertionError("the last attempt returns or raises")

@@ -158,6 +158,14 @@ class PhaseItem(TypedDict):
     tax_rates: list[None]
 
 
+class PhaseDiscount(TypedDict):
+    """A discount that holds in a phase."""
+
+    coupon: None
+    discount: DiscountId
+    promotion_code: None
+
+
 class Phase(TypedDict):
     """What a subscription is from one date to another."""
 
@@ -170,7 +178,7 @@ class Phase(TypedDict):
     default_payment_method: None
     default_tax_rates: list[None]
     description: None
-    discounts: list[DiscountId]
+    discounts: list[PhaseDiscount]
     end_date: int
     invoice_settings: None
     items: list[PhaseItem]
@@ -193,7 +201,7 @@ class ScheduleInvoiceSettings(TypedDict):
     """How a schedule's invoices are issued."""
 
     account_tax_ids: None
-    days_until_due: None
+    days_until_due: int | None
     issuer: SelfReference
 
 
@@ -204,8 +212,8 @@ class ScheduleDefaults(TypedDict):
     billing_cycle_anchor: str
     billing_thresholds: None
     collection_method: CollectionMethod
-    default_payment_method: None
-    description: None
+    default_payment_method: PaymentMethodId | None
+    description: str | None
     invoice_settings: ScheduleInvoiceSettings
     on_behalf_of: None
     transfer_data: None
@@ -314,7 +322,7 @@ def new_schedule(
     return with_nulls(ScheduleBody, body)
 
 
-def new_phase(*, items: list[PhaseItem], start: int, end: int, currency: str) -> Phase:
+def new_phase(*, items: list[PhaseItem], start: int, end: int, currency: str, discounts: list[PhaseDiscount]) -> Phase:
     return {
         "add_invoice_items": [],
         "application_fee_percent": None,
@@ -325,7 +333,7 @@ def new_phase(*, items: list[PhaseItem], start: int, end: int, currency: str) ->
         "default_payment_method": None,
         "default_tax_rates": [],
         "description": None,
-        "discounts": [],
+        "discounts": discounts,
         "end_date": end,
         "invoice_settings": None,
         "items": items,

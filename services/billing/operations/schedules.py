@@ -4,6 +4,7 @@ from services.billing.errors import InvalidRequest
 from services.billing.objects.subscriptions import (
     CurrentPhase,
     Phase,
+    PhaseDiscount,
     PhaseItem,
     ScheduleBody,
     SubscriptionBody,
@@ -37,10 +38,18 @@ def create(world: World, params: Params) -> ScheduleBody:
         for item in billing_cycles.items_of(world, subscription["id"])
     ]
     start, end = subscription["_period_start"], subscription["_period_end"]
-    phase = new_phase(items=current_items, start=start, end=end, currency=subscription["currency"])
+    discounts: list[PhaseDiscount] = [
+        {"coupon": None, "discount": discount, "promotion_code": None} for discount in subscription["discounts"]
+    ]
+    phase = new_phase(items=current_items, start=start, end=end, currency=subscription["currency"], discounts=discounts)
     body = new_schedule(
         created=now(world), customer=subscription["customer"], subscription=subscription["id"], phases=[phase]
     )
+    settings = body["default_settings"]
+    settings["collection_method"] = subscription["collection_method"]
+    settings["default_payment_method"] = subscription["default_payment_method"]
+    settings["description"] = subscription["description"]
+    settings["invoice_settings"]["days_until_due"] = subscription["days_until_due"]
     body |= {
         "status": "active",
         "current_phase": {"start_date": start, "end_date": end},
@@ -158,7 +167,11 @@ def _phases(world: World, body: ScheduleBody, params: list[Params]) -> list[Phas
         end = sent.get("end_date") or _natural_end(world, phase_items, start, sent.get("iterations") or 1)
         if end <= start:
             raise InvalidRequest("A phase ends after it starts.", f"phases[{index}][end_date]")
-        phase = new_phase(items=phase_items, start=start, end=end, currency=body["phases"][0]["currency"])
+        # A phase changes what is subscribed to; the subscription keeps its discounts, so every phase shows them.
+        first = body["phases"][0]
+        phase = new_phase(
+            items=phase_items, start=start, end=end, currency=first["currency"], discounts=first["discounts"]
+        )
         phase["proration_behavior"] = sent.get("proration_behavior") or "create_prorations"
         phases.append(phase)
         next_start = end

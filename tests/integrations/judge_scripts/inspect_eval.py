@@ -5,24 +5,18 @@ import os
 import signal
 import sys
 
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ModelOutput, get_model
 
 from examples import inspect_eval
-from tests.scripted_provider.scripts import Asked, solver
+from tests.integrations.judge_scripts.inspect_solver import solve
 
 folder, victim = sys.argv[1], int(sys.argv[2])
 
 
 def answer(messages: list, tools: list, tool_choice: object, config: object) -> ModelOutput:
-    answers = tuple(message.text for message in messages if message.role == "tool")
-    if victim and answers:
+    if victim and any(message.role == "tool" for message in messages):
         os.kill(victim, signal.SIGKILL)
-    brief = next(message.text for message in messages if message.role == "user")
-    [(tool, arguments)] = solver(Asked(brief, tuple(tool.name for tool in tools), answers, 1)).calls
-    output = ModelOutput.for_tool_call("mockllm/model", tool, json.loads(arguments))
-    # Without numbers inspect counts tokens itself, with a table that it fetches from the network.
-    output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
-    return output
+    return solve(messages, tools)
 
 
 model = get_model("mockllm/model", custom_outputs=answer)
