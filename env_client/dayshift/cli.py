@@ -230,6 +230,7 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         help="openai/NAME (chat completions, also of vLLM, SGLang, llama.cpp and Ollama), openai-responses/NAME, "
         "anthropic/NAME, or python:module.function for an agent of your own",
     )
+    model.add_argument("--policy-version", metavar="NAME", help="a name for these weights, kept in every recording")
     model.add_argument("--base-url", help="the address of a server that speaks the provider's protocol")
     model.add_argument("--temperature", type=float, help="left to the provider by default")
     model.add_argument("--top-p", type=float, help="left to the provider by default")
