@@ -3,13 +3,11 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows has no such lock: one process writes a folder there
-    fcntl = None  # type: ignore[assignment]
-
+# Windows has no such lock: one process writes a folder there.
+_HAS_LOCKS = find_spec("fcntl") is not None
 _BLOCK = 1 << 16
 
 
@@ -35,9 +33,11 @@ class SharedLines:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        if fcntl is None:
+        if not _HAS_LOCKS:
             yield
             return
+        import fcntl  # not on every system
+
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             yield
