@@ -10,6 +10,7 @@ from dayshift.operations import Catalogue
 
 from services.kernel import catalog
 from services.kernel.app import create_api
+from tests.company import small_company
 from tests.control.stack import PLAYGROUND, Stack
 from tests.mcp.agents import REVISIONS, Endpoint, Revision, call, connect, tool_names
 
@@ -25,7 +26,9 @@ READS = {
 
 @pytest.fixture(scope="module")
 def whole_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    started = Stack(tmp_path_factory.mktemp("mcp-all"), {"DAYSHIFT_WITHOUT": "console"}).start()
+    var = tmp_path_factory.mktemp("mcp-all")
+    (var / "worlds").symlink_to(small_company(tmp_path_factory) / "worlds", target_is_directory=True)
+    started = Stack(var, {"DAYSHIFT_WITHOUT": "console"}).start()
     yield started
     started.stop()
 
