@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from dayshift.argument_types import (
@@ -18,12 +18,15 @@ from dayshift.argument_types import (
 from dayshift.connection import Address, Connection
 from dayshift.discovery import discover_operations
 from dayshift.errors import DayshiftError, UsageError
+from dayshift.operations import Catalogue
 from dayshift.report_text import render_columns
+from dayshift.tool_surface import is_task_surface
 from dayshift.version import VERSION
 
 # The first port that no service of a stack takes: the viewer stands beside `make up`.
 VIEWER_PORT = 8707
 _HISTORY_FILE = ".dayshift_history"
+_SURFACES = ("search", "core", "full")
 _SPLITS = ("train", "validation", "test")
 _WORLD_HELP = "the company's size: small or standard, unless others are built (default %(default)s)"
 
@@ -58,7 +61,8 @@ def tasks(args: argparse.Namespace) -> int:
         if args.product not in (None, *products):
             raise UsageError(f"no product is called {args.product!r}; there are {', '.join(products)}")
         operations = connection.run(discover_operations(connection.address.control, args.world, ()))
-    surface = cache(lambda products: operations.of_products(products).surface(args.surface).tokens)
+    surfaces = (args.surface,) if args.surface else _SURFACES
+    count = cache(partial(_count_tokens, operations))
     rows = [
         (
             family.id,
@@ -66,15 +70,25 @@ def tasks(args: argparse.Namespace) -> int:
             ", ".join(family.split),
             "/".join(str(family.instances[split]) for split in family.split),
             str(family.budget.steps),
-            str(surface(tuple(family.products))),
+            *(
+                count(name, tuple(family.products), tuple(family.operations) if is_task_surface(name) else ())
+                for name in surfaces
+            ),
             family.title,
         )
         for family in families
         if args.product in (None, *family.products) and args.split in (None, *family.split)
     ]
-    tokens = f"tokens of {args.surface}"
-    print(render_columns(("task", "products", "splits", "instances", "steps", tokens, "title"), rows))
+    tokens = [f"tokens of {name}" for name in surfaces]
+    print(render_columns(("task", "products", "splits", "instances", "steps", *tokens, "title"), rows))
     return 0
+
+
+def _count_tokens(operations: Catalogue, surface: str, products: tuple[str, ...], solution: tuple[str, ...]) -> str:
+    """The size of a family's tool list; with `task` that of seed 0, where the family's solutions are known."""
+    if is_task_surface(surface) and not solution:
+        return "–"
+    return f"{operations.of_products(products).surface(surface, solution=solution).tokens:,}"
 
 
 def play(args: argparse.Namespace) -> int:
@@ -216,7 +230,9 @@ def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     tasks_parser = commands.add_parser("tasks", help="list the task families")
     tasks_parser.add_argument("--product", help="only tasks that work with this product")
     tasks_parser.add_argument("--split", choices=_SPLITS, help="only tasks that have this split")
-    tasks_parser.add_argument("--surface", default="core", help="the tools whose tokens are counted (default core)")
+    tasks_parser.add_argument(
+        "--surface", help="count the tokens of these tools, such as task (default search, core and full)"
+    )
     tasks_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
     tasks_parser.set_defaults(command=tasks)
 
@@ -242,6 +258,7 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         help="openai/NAME (chat completions, also of vLLM, SGLang, llama.cpp and Ollama), openai-responses/NAME, "
         "anthropic/NAME, or python:module.function for an agent of your own",
     )
+    model.add_argument("--policy-version", metavar="NAME", help="a name for these weights, kept in every recording")
     model.add_argument("--base-url", help="the address of a server that speaks the provider's protocol")
     model.add_argument("--temperature", type=parse_number, help="left to the provider by default")
     model.add_argument("--top-p", type=parse_number, help="left to the provider by default")

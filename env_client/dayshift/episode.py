@@ -1,7 +1,8 @@
 """Episode and AsyncEpisode: one attempt at a task, without Gymnasium."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
@@ -9,7 +10,7 @@ from dayshift.answer_text import MAX_ANSWER_CHARS
 from dayshift.calls import WAIT, Call, call
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.episode_protocol import EpisodeProtocol
-from dayshift.errors import HarnessFault
+from dayshift.errors import HarnessFault, UsageError
 from dayshift.intervention import Ruling, Supervisor
 from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
@@ -17,6 +18,9 @@ from dayshift.step import Step
 from dayshift.tool_surface import Surface
 from dayshift.trajectory import Trajectory
 from dayshift.wire import McpAccess, OpenRequest, PolicyLabels, ProductAccess, Split, Verdict
+
+# A small part of the stack's lease (DAYSHIFT_LEASE), which is half an hour by default.
+_KEEP_ALIVE_SECONDS = 300.0
 
 
 class EpisodeOptions(TypedDict, total=False):
@@ -241,6 +245,23 @@ class AsyncEpisode(_EpisodeState):
     async def fetch_diff(self) -> None:
         """As `Episode.fetch_diff`."""
         await self._connection.run(self.protocol.fetch_diff())
+
+    @asynccontextmanager
+    async def kept_alive(self, every: float = _KEEP_ALIVE_SECONDS) -> AsyncIterator[Self]:
+        """Keeps the episode's lease while its agent waits for something else, such as a slow model."""
+        ping = asyncio.create_task(self._keep_alive(every))
+        try:
+            yield self
+        finally:
+            ping.cancel()
+            await asyncio.gather(ping, return_exceptions=True)
+
+    async def _keep_alive(self, every: float) -> None:
+        while not self.over:
+            await asyncio.sleep(every)
+            # Whatever is wrong here, the next call meets it, too.
+            with suppress(HarnessFault, UsageError):
+                await self._connection.run(self.protocol.control.state(self.protocol.opened.episode_id))
 
     async def close(self) -> None:
         with suppress(HarnessFault):

@@ -33,7 +33,7 @@ _DROPPED = frozenset(
 # A larger maximum bounds the type and not the choice.
 _LARGEST_TELLING_MAXIMUM = 1_000
 # Keywords whose values are schemas by name: their keys are names of fields and not keywords.
-_NAMED = frozenset({"properties", "$defs", "patternProperties"})
+_NAMED = frozenset({"properties", "$defs"})
 # Keywords whose values are not schemas.
 _VALUES = frozenset({"enum", "default", "required", "const"})
 _NULL: JsonSchema = {"type": "null"}
@@ -54,14 +54,40 @@ def make_lean(schema: JsonSchema) -> dict[str, Any]:
 
 
 def describe_fields(schema: JsonSchema, texts: Mapping[str, str]) -> JsonSchema:
-    """Returns the schema with these descriptions of its fields; a field that has one keeps it."""
-    if not texts:
+    """Returns the schema with these descriptions of fields, by their path (`limit`, `ticket.comment.body`).
+
+    A field that has a description keeps it; the entries of a list are fields of the list's own path.
+    """
+    return _describe(schema, texts, "", schema.get("$defs", {}))
+
+
+def _describe(
+    schema: JsonSchema, texts: Mapping[str, str], prefix: str, definitions: Mapping[str, JsonSchema]
+) -> JsonSchema:
+    """Returns the same object where nothing is described, so that a definition stays shared where it can."""
+    if not any(path.startswith(prefix) for path in texts):
         return schema
-    fields = {
-        name: {"description": texts[name], **field} if name in texts else field
-        for name, field in schema.get("properties", {}).items()
-    }
-    return {**schema, "properties": fields}
+    if isinstance(schema.get("$ref"), str):
+        inner = definitions.get(schema["$ref"].removeprefix(_DEFINITIONS), {})
+        described = _describe(inner, texts, prefix, definitions)
+        return schema if described is inner else {**described, **{k: v for k, v in schema.items() if k != "$ref"}}
+    changed: dict[str, Any] = {}
+    for name, field in schema.get("properties", {}).items():
+        path = prefix + name
+        described = {"description": texts[path], **field} if path in texts else field
+        described = _describe(described, texts, f"{path}.", definitions)
+        if described is not field:
+            changed[name] = described
+    new: dict[str, Any] = {"properties": {**schema["properties"], **changed}} if changed else {}
+    if "anyOf" in schema:
+        options = [_describe(option, texts, prefix, definitions) for option in schema["anyOf"]]
+        if any(option is not old for option, old in zip(options, schema["anyOf"], strict=True)):
+            new["anyOf"] = options
+    if isinstance(schema.get("items"), Mapping):
+        items = _describe(schema["items"], texts, prefix, definitions)
+        if items is not schema["items"]:
+            new["items"] = items
+    return {**schema, **new} if new else schema
 
 
 def leave_out(schema: JsonSchema, paths: Collection[str]) -> JsonSchema:
@@ -87,7 +113,10 @@ def _leave_out(
         for name, field in schema.get("properties", {}).items()
         if prefix + name not in paths or name in schema.get("required", ())
     }
-    return {**schema, "properties": fields} if "properties" in schema else schema
+    new: dict[str, Any] = {"properties": fields} if "properties" in schema else {}
+    if isinstance(schema.get("items"), Mapping):
+        new["items"] = _leave_out(schema["items"], paths, prefix, definitions)
+    return {**schema, **new}
 
 
 def _has(schema: JsonSchema, path: str) -> bool:
@@ -108,11 +137,13 @@ class _LeanWriter:
             return schema
         lean: dict[str, Any] = {}
         for key, value in self._resolve(schema).items():
+            if key in _DROPPED or _says_nothing(key, value):
+                continue
             if key in _NAMED:
                 lean[key] = {name: self.write(inner) for name, inner in value.items()}
-            elif key not in _DROPPED and not _says_nothing(key, value):
+            else:
                 lean[key] = value if key in _VALUES else self.write(value)
-        return _without_null(lean)
+        return _describe_list_once(_without_null(lean))
 
     def _resolve(self, schema: JsonSchema) -> JsonSchema:
         """Replaces a reference by its definition; what stands beside the reference comes first."""
@@ -122,6 +153,14 @@ class _LeanWriter:
                 return schema
             schema = {**self._definitions[name], **{key: value for key, value in schema.items() if key != "$ref"}}
         return schema
+
+
+def _describe_list_once(schema: dict[str, Any]) -> dict[str, Any]:
+    """The description of a list tells what its entries are."""
+    entry = schema.get("items")
+    if "description" not in schema or not isinstance(entry, dict) or "description" not in entry:
+        return schema
+    return {**schema, "items": {key: value for key, value in entry.items() if key != "description"}}
 
 
 def _says_nothing(key: str, value: Any) -> bool:

@@ -8,6 +8,7 @@ from dayshift.episode import AsyncEpisode
 from dayshift.errors import EpisodeOver
 from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.models import Conversation, Model, Reply, ToolRequest
+from dayshift.models.conversation import Sent
 from dayshift.tool_surface import Surface
 
 # Replies in a row without a call; then the model is taken to be done.
@@ -54,13 +55,12 @@ class ModelEpisode:
             await self.episode.submit()
 
     async def _take_turn(self) -> Reply:
-        sent, started, first = len(self.conversation.messages), perf_counter(), len(self.episode.steps)
-        reply = await self.conversation.complete()
-        seconds = perf_counter() - started
-        removed = sorted(self.conversation.removed)
+        conversation, started, first = self.conversation, perf_counter(), len(self.episode.steps)
+        reply = await conversation.complete()
+        sent, seconds = conversation.last_sent, perf_counter() - started
         for call in reply.calls:
-            self.conversation.answer(call, await self._call(call))
-        self.turns.append(_record_turn(reply, sent, removed, seconds, first, len(self.episode.steps)))
+            conversation.answer(call, await self._call(call))
+        self.turns.append(_record_turn(reply, sent, seconds, first, len(self.episode.steps)))
         return reply
 
     async def _call(self, call: ToolRequest) -> str:
@@ -93,11 +93,12 @@ class ModelEpisode:
         return record.model_copy(update={"cost": self.prices.cost(record.input_tokens, record.output_tokens)})
 
 
-def _record_turn(reply: Reply, sent: int, removed: list[int], seconds: float, first: int, last: int) -> ModelTurn:
+def _record_turn(reply: Reply, sent: Sent, seconds: float, first: int, last: int) -> ModelTurn:
     usage = reply.usage
     return ModelTurn(
-        messages_sent=sent,
-        removed=removed,
+        messages_sent=sent.messages,
+        removed=sent.removed,
+        repaired=sent.repaired,
         finish_reason=reply.finish_reason,
         reasoning=reply.reasoning,
         input_tokens=usage.input_tokens if usage else 0,

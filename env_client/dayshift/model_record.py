@@ -10,9 +10,11 @@ from dayshift.wire import Message
 class ModelTurn(Message):
     """One request to the model and its reply; steps `first_step` to `last_step` are the calls that it asked for."""
 
-    # The model was sent the first `messages_sent` of the record's messages, with the answers at `removed` cut out.
+    # The model was sent the first `messages_sent` of the record's messages, with the answers at `removed` cut out, and
+    # with a valid object in place of the arguments of the replies at `repaired` that are no JSON object.
     messages_sent: int
     removed: list[int] = Field(default_factory=list)
+    repaired: list[int] = Field(default_factory=list)
     finish_reason: str
     reasoning: str = ""
     input_tokens: int = 0

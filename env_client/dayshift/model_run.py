@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,13 +14,13 @@ from dayshift import job_description
 from dayshift.agent_session import Agent, AgentSession, load_agent, run_agent
 from dayshift.connection import Address, AsyncConnection
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import HarnessFault, RetryLater, UsageError
+from dayshift.errors import HarnessFault, RetryLater, TokenRefused, UsageError
 from dayshift.model_episode import ModelEpisode, Prices
-from dayshift.models import Model, ProviderFailure, Sampling, create_model
+from dayshift.models import Model, ModelUnavailable, ProviderFailure, Sampling, create_model
 from dayshift.recorder import QUARANTINED, SCORED, Recorder
 from dayshift.recordings import load
-from dayshift.rollout import record_unopened
-from dayshift.trajectory import Quarantine, Trajectory, group_id
+from dayshift.rollout import explain_unopened, record_unopened
+from dayshift.trajectory import CLIENT_BUG, Quarantine, Trajectory, group_id
 from dayshift.version import VERSION
 from dayshift.wire import OpenRequest, Split
 
@@ -45,6 +46,8 @@ class RunOptions:
     sampling: Sampling = field(default_factory=Sampling)
     max_context_tokens: int = 100_000
     max_answer_chars: int = 16_000
+    # A name for these weights, which the recordings hold; a trainer names its checkpoints so.
+    policy_version: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -154,8 +157,11 @@ async def play_run(
     try:
         plan = await _make_plan(options, folder, connection, resume=resume)
         announce(plan)
+        played = _play_all(player, plan.attempts, connection, limits.concurrency)
+        if not plan.finished:
+            played = _require_opened(played, len(plan.families) * options.rollouts)
         with Recorder(folder) as recorder:
-            async for trajectory in _play_all(player, plan.attempts, connection, limits.concurrency):
+            async for trajectory in played:
                 recorder.record(trajectory)
                 yield trajectory
     finally:
@@ -191,6 +197,28 @@ async def _play_all(
         await asyncio.gather(*running, return_exceptions=True)
 
 
+async def _require_opened(trajectories: AsyncIterator[Trajectory], most: int) -> AsyncIterator[Trajectory]:
+    """Holds refused attempts back until one was opened, and raises where the stack opens none of the first `most`.
+
+    The run then asks for what does not exist, such as a world that was not built, and its folder stays empty.
+    """
+    refused: list[Trajectory] = []
+    async for trajectory in trajectories:
+        if (quarantine := trajectory.quarantine) is not None and quarantine.blame == "caller":
+            refused.append(trajectory)
+            if len(refused) < most:
+                continue
+            raise UsageError(quarantine.because)
+        for held in (*refused, trajectory):
+            yield held
+        break
+    else:
+        if refused and (quarantine := refused[0].quarantine) is not None:
+            raise UsageError(quarantine.because)
+    async for trajectory in trajectories:
+        yield trajectory
+
+
 class _Player(ABC):
     """Plays attempts; how it works in an episode is the subclass's own."""
 
@@ -198,14 +226,31 @@ class _Player(ABC):
         self.options = options
 
     async def play(self, attempt: Attempt, connection: AsyncConnection) -> Trajectory:
+        """Plays one attempt; whatever happens in it, the others go on, unless no attempt could be played at all."""
         try:
-            episode = await self._open(attempt.request, connection)
-        except HarnessFault as error:
-            trajectory = record_unopened(attempt.request, error, self.options.model, None)
-        else:
-            async with episode:
-                trajectory = await self._finish(episode)
+            trajectory = await self._play(attempt.request, connection)
+        except (ModelUnavailable, TokenRefused):
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of this package ends its own episode only
+            trajectory = self._record_unopened(attempt.request, _explain_bug(error))
         return trajectory.model_copy(update={"group": attempt.group, "attempt": attempt.number})
+
+    async def _play(self, request: OpenRequest, connection: AsyncConnection) -> Trajectory:
+        try:
+            episode = await self._open(request, connection)
+        except TokenRefused:
+            raise
+        except (HarnessFault, UsageError) as error:
+            return self._record_unopened(request, explain_unopened(error))
+        async with episode, episode.kept_alive():
+            return await self._finish(episode)
+
+    def _record_unopened(self, request: OpenRequest, quarantine: Quarantine) -> Trajectory:
+        return record_unopened(request, quarantine, self.options.model, self.options.policy_version)
+
+    def _record(self, episode: AsyncEpisode, quarantine: Quarantine | None) -> Trajectory:
+        options = self.options
+        return Trajectory.of(episode.protocol, options.policy_version, policy=options.model, quarantine=quarantine)
 
     async def _open(self, request: OpenRequest, connection: AsyncConnection) -> AsyncEpisode:
         for attempts_left in reversed(range(_OPEN_ATTEMPTS)):
@@ -246,9 +291,12 @@ class _ModelPlayer(_Player):
             pass  # the protocol keeps its fault, and the trajectory holds it
         except ProviderFailure as failure:
             quarantine = Quarantine(blame="provider", kind=failure.kind, because=str(failure))
+        except ModelUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of this package ends its own episode only
+            quarantine = _explain_bug(error)
         await episode.fetch_diff()
-        trajectory = Trajectory.of(episode.protocol, policy=options.model, quarantine=quarantine)
-        return trajectory.model_copy(update={"model": played.record()})
+        return self._record(episode, quarantine).model_copy(update={"model": played.record()})
 
     async def close(self) -> None:
         await self._model.close()
@@ -270,10 +318,17 @@ class _AgentPlayer(_Player):
         except Exception as error:  # noqa: BLE001 - a bug of an agent ends its own episode only
             quarantine = Quarantine(blame="policy", kind=type(error).__name__, because=str(error))
         await episode.fetch_diff()
-        return Trajectory.of(episode.protocol, policy=self.options.model, quarantine=quarantine)
+        return self._record(episode, quarantine)
 
     async def close(self) -> None:
         """An agent closes its own things."""
+
+
+def _explain_bug(error: Exception) -> Quarantine:
+    """The environment is to blame: whatever this package does not expect is no fault of the model's."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    because = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+    return Quarantine(blame="harness", kind=CLIENT_BUG, because=because)
 
 
 def _create_player(options: RunOptions, limits: RunLimits) -> _Player:

@@ -1,13 +1,15 @@
 """Recorder: writes finished episodes as JSON Lines and Parquet; those without a reward go to a file of their own."""
 
 import json
+import os
 import threading
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypedDict, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, get_args, get_type_hints
 
 from dayshift.errors import MissingExtra
+from dayshift.shared_lines import SharedLines
 from dayshift.trajectory import SCHEMA, RecordedStep, Trajectory, versions
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ class EpisodeRecorder(Protocol):
 class Recorder:
     """Writes a folder: the line of an episode at once, Parquet in row groups and at the end.
 
-    Copies of an environment share it. In another process, it is opened again on the same folder.
+    Copies of an environment share it. In another process, it is opened again on the same folder: recorders of any
+    number of processes may be open on one folder, and each writes Parquet tables of its own.
     An episode that comes after `close`, such as one that was cut, is still written to its line, and not to Parquet.
     """
 
@@ -38,7 +41,7 @@ class Recorder:
         self.folder = Path(folder)
         self._parquet = parquet
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._files: dict[str, TextIO] = {}
+        self._files: dict[str, SharedLines] = {}
         self._tables = _ParquetTables(self.folder) if parquet else None
         self._lock = threading.Lock()
         self._closed = False
@@ -50,9 +53,7 @@ class Recorder:
         with self._lock:
             self.recorded += 1
             self.quarantined += not trajectory.scored
-            file = self._file(SCORED if trajectory.scored else QUARANTINED)
-            file.write(trajectory.model_dump_json() + "\n")
-            file.flush()
+            self._file(SCORED if trajectory.scored else QUARANTINED).append(trajectory.model_dump_json())
             if self._closed:
                 self._close_files()
             elif self._tables is not None and trajectory.scored:
@@ -84,21 +85,10 @@ class Recorder:
             file.close()
         self._files.clear()
 
-    def _file(self, name: str) -> TextIO:
+    def _file(self, name: str) -> SharedLines:
         if name not in self._files:
-            path = self.folder / name
-            _drop_torn_line(path)
-            self._files[name] = path.open("a", encoding="utf-8")
+            self._files[name] = SharedLines(self.folder / name)
         return self._files[name]
-
-
-def _drop_torn_line(path: Path) -> None:
-    """Cuts off the part of a line that a crash left at the end, so that the next line does not continue it."""
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    if content and not content.endswith(b"\n"):
-        path.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
 def _write_manifest(folder: Path) -> None:
@@ -106,7 +96,10 @@ def _write_manifest(folder: Path) -> None:
     manifest = {"schema": SCHEMA, "versions": versions(), "files": {"scored": SCORED, "quarantined": QUARANTINED}}
     if path.exists() and json.loads(path.read_text())["schema"] != SCHEMA:
         raise ValueError(f"{path} has another schema; record into a new folder")
-    path.write_text(json.dumps(manifest, indent=2) + "\n")
+    # In one step, since another recorder may read it at the same time.
+    draft = path.with_name(f"{MANIFEST}.{os.getpid()}-{threading.get_ident()}")
+    draft.write_text(json.dumps(manifest, indent=2) + "\n")
+    draft.replace(path)
 
 
 class EpisodeRow(TypedDict):
@@ -124,6 +117,11 @@ class EpisodeRow(TypedDict):
     verdict: str
     policy: str | None
     policy_version: str | None
+    # Attempts at one instance form a group, and are numbered in it.
+    group: str | None
+    attempt: int | None
+    # The tools that a model was given.
+    surface: str | None
     turns: str
     rewards: str
     seed: int
@@ -165,12 +163,13 @@ _TABLES = {EPISODES_TABLE: EpisodeRow, STEPS_TABLE: StepRow}
 class _ParquetTables:
     """Writes two Parquet files, episodes and steps, which join on episode_id.
 
-    A Parquet file cannot be extended: a second recorder writes `episodes-2.parquet` and `steps-2.parquet`.
+    A Parquet file cannot be extended: a second recorder writes `episodes-2.parquet` and `steps-2.parquet`. The files
+    are made when the first rows are written, and belong to the recorder that made them.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._part = _find_free_part(folder)
+        self._part: int | None = None
         self._writers: dict[str, ParquetWriter] = {}
         self._episodes: list[EpisodeRow] = []
         self._steps: list[StepRow] = []
@@ -194,17 +193,32 @@ class _ParquetTables:
     def _flush(self, table: str, rows: list[EpisodeRow] | list[StepRow]) -> None:
         pa, pq = _import_pyarrow()
         schema = _build_schema(table)
+        if self._part is None:
+            self._part = _reserve_part(self._folder)
         if table not in self._writers:
             self._writers[table] = pq.ParquetWriter(self._folder / _part_name(table, self._part), schema)
         self._writers[table].write_table(pa.Table.from_pylist(rows, schema=schema))
         rows.clear()
 
 
-def _find_free_part(folder: Path) -> int:
+def _reserve_part(folder: Path) -> int:
+    """Makes the tables of the first part that is free, so that no other recorder takes it."""
     part = 1
-    while any((folder / _part_name(table, part)).exists() for table in _TABLES):
+    while True:
+        episodes = folder / _part_name(EPISODES_TABLE, part)
+        if _create(episodes):
+            if _create(folder / _part_name(STEPS_TABLE, part)):
+                return part
+            episodes.unlink()
         part += 1
-    return part
+
+
+def _create(path: Path) -> bool:
+    try:
+        path.open("x").close()
+    except FileExistsError:
+        return False
+    return True
 
 
 def _part_name(table: str, part: int) -> str:
@@ -227,6 +241,9 @@ def _build_episode_row(trajectory: Trajectory) -> EpisodeRow:
         verdict=verdict.model_dump_json(),
         policy=trajectory.policy,
         policy_version=trajectory.policy_version,
+        group=trajectory.group,
+        attempt=trajectory.attempt,
+        surface=None if manifest.surface is None else manifest.surface.name,
         turns=json.dumps([turn.model_dump() for turn in trajectory.turns], ensure_ascii=False),
         rewards=json.dumps(trajectory.rewards),
         seed=manifest.open.seed,

@@ -10,7 +10,7 @@ from dayshift.answer_text import MAX_ANSWER_CHARS
 from dayshift.calls import SUBMIT, Action, Call
 from dayshift.connection import AsyncConnection
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, RetryLater
+from dayshift.errors import ControlRefused, EpisodeOver, HarnessFault, RetryLater, UsageError
 from dayshift.intervention import Supervisor
 from dayshift.open_request import open_request
 from dayshift.operations import Catalogue
@@ -226,7 +226,7 @@ class _WorkerPool:
         except (HarnessFault, ControlRefused) as error:
             if isinstance(error, ControlRefused) and error.status == 401:
                 raise
-            return record_unopened(request, error, self._name, version)
+            return record_unopened(request, explain_unopened(error), self._name, version)
         async with episode:
             return await self._finish(episode, version)
 
@@ -289,11 +289,16 @@ def do_nothing(_situation: PolicyInput) -> Call:
     return Call(SUBMIT)
 
 
+def explain_unopened(error: HarnessFault | UsageError) -> Quarantine:
+    """Returns why an episode could not be opened."""
+    blame: Blame = "harness" if isinstance(error, HarnessFault) else "caller"
+    return Quarantine(blame=blame, kind=type(error).__name__, because=str(error))
+
+
 def record_unopened(
-    request: OpenRequest, error: HarnessFault | ControlRefused, policy: str | None, version: str | None
+    request: OpenRequest, quarantine: Quarantine, policy: str | None, version: str | None
 ) -> Trajectory:
     """Returns the trajectory of an episode that could not be opened."""
-    blame: Blame = "harness" if isinstance(error, HarnessFault) else "caller"
     manifest = Manifest(
         episode_id="",
         open=request,
@@ -310,7 +315,7 @@ def record_unopened(
         manifest=manifest,
         steps=[],
         verdict=None,
-        quarantine=Quarantine(blame=blame, kind=type(error).__name__, because=str(error)),
+        quarantine=quarantine,
         cost=cost,
         policy=policy,
         policy_version=version,

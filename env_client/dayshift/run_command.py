@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         sampling=_build_sampling(args),
         max_context_tokens=args.context_tokens,
         max_answer_chars=args.answer_chars,
+        policy_version=args.policy_version,
     )
     limits = RunLimits(
         concurrency=args.concurrency,
@@ -83,8 +84,7 @@ def run(args: argparse.Namespace) -> int:
     )
     folder = Path(args.output or default_folder(options.model))
     asyncio.run(_play(options, limits, folder, resume=args.resume))
-    _report(folder, options.model)
-    return 0
+    return _report(folder, options.model)
 
 
 async def _play(options: RunOptions, limits: RunLimits, folder: Path, *, resume: bool) -> None:
@@ -98,12 +98,15 @@ async def _play(options: RunOptions, limits: RunLimits, folder: Path, *, resume:
         progress.close()
 
 
-def _report(folder: Path, model: str) -> None:
+def _report(folder: Path, model: str) -> int:
+    """Prints the results; 1 says that some are missing because this package has a bug or the stack refused them."""
     trajectories = list(load(folder, quarantined=True))
     page = folder / "report.html"
     page.write_text(render_html(summarise(trajectories), f"Dayshift: {model}"), encoding="utf-8")
-    print(render_run(summarise_run(trajectories)))
+    summary = summarise_run(trajectories)
+    print(render_run(summary))
     print(f"recordings: {folder}\npage: {page}")
+    return 1 if summary.client_bugs or summary.refused else 0
 
 
 def compare(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from statistics import fmean, variance
 
 from dayshift.report import FAILURE_RATE_LIMIT, wilson_interval
 from dayshift.report_text import render_columns
-from dayshift.trajectory import Trajectory
+from dayshift.trajectory import CLIENT_BUG, Trajectory
 
 _ALL = "all"
 _Z = 1.959964
@@ -56,6 +56,10 @@ class RunSummary:
     environment_failures: int
     provider_failures: int
     policy_failures: int
+    # Attempts that asked for what the stack does not have.
+    refused: int
+    # Bugs of this package, with the cause; they count as environment failures, too.
+    client_bugs: list[str]
     flagged: int
 
     @property
@@ -71,7 +75,8 @@ def summarise_run(trajectories: Iterable[Trajectory]) -> RunSummary:
         by_family[episode.manifest.open.task or "free play"].append(episode)
         groups[episode.group or episode.manifest.episode_id] += 1
     k = max(groups.values(), default=1)
-    blames = [episode.quarantine.blame for episode in episodes if episode.quarantine is not None]
+    quarantines = [episode.quarantine for episode in episodes if episode.quarantine is not None]
+    blames = [quarantine.blame for quarantine in quarantines]
     return RunSummary(
         k=k,
         families=[_summarise(family, by_family[family], k) for family in sorted(by_family)],
@@ -79,6 +84,8 @@ def summarise_run(trajectories: Iterable[Trajectory]) -> RunSummary:
         environment_failures=blames.count("harness"),
         provider_failures=blames.count("provider"),
         policy_failures=blames.count("policy"),
+        refused=blames.count("caller"),
+        client_bugs=[quarantine.because for quarantine in quarantines if quarantine.kind == CLIENT_BUG],
         flagged=sum(episode.flagged for episode in episodes),
     )
 
@@ -150,6 +157,12 @@ def render_run(summary: RunSummary) -> str:
         lines.append(f"unscored because the provider failed: {summary.provider_failures}; --resume plays them again")
     if summary.policy_failures:
         lines.append(f"unscored because of a bug in the agent: {summary.policy_failures}")
+    if summary.refused:
+        lines.append(f"unscored because the stack refused to open them: {summary.refused}")
+    if summary.client_bugs:
+        lines.append(
+            f"unscored because of a bug in dayshift: {len(summary.client_bugs)}, the first {summary.client_bugs[0]}"
+        )
     if summary.flagged:
         lines.append(f"flagged: {summary.flagged}")
     return "\n".join(lines)

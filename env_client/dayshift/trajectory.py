@@ -34,6 +34,8 @@ TurnEnd = Literal["answered", "reported", "spent", "misstep", "broken"]
 # The environment failed, the policy has a bug, the caller asked for a task that does not exist, or the provider of a
 # model gave no answer.
 Blame = Literal["harness", "policy", "caller", "provider"]
+# The kind of a quarantine by an exception that this package does not expect: our failure, hence the harness's.
+CLIENT_BUG = "ClientBug"
 
 
 class SurfaceRecord(Message):

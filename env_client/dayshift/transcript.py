@@ -1,6 +1,6 @@
 """Transcript: a recorded episode as a chat, in the model's own words where a model played it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
@@ -14,9 +14,10 @@ from dayshift.chat_messages import (
     opening_messages,
     tool_call_messages,
 )
-from dayshift.model_record import ModelRecord
+from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.models import PROVIDERS
 from dayshift.models.conversation import REMOVED_ANSWER
+from dayshift.models.openai_chat import with_valid_arguments
 from dayshift.tool_surface import Surface
 from dayshift.trajectory import RecordedStep, Trajectory
 
@@ -104,7 +105,7 @@ def _transcribe_record(record: ModelRecord, steps: Sequence[RecordedStep]) -> Tr
         is_malformed = any(_is_malformed(step) for step in steps[turn.first_step - 1 : turn.last_step])
         reply = cast(AssistantMessage, messages[turn.messages_sent][0])
         if "tool_calls" in reply and not is_malformed:
-            sent = _cut_answers(messages[: turn.messages_sent], turn.removed)
+            sent = _restore_sent(messages[: turn.messages_sent], turn)
             completions.append(Completion([*system, *_join(sent)], reply))
     rest = _join(messages[first:])
     while rest and rest[-1]["role"] == "user":
@@ -125,11 +126,26 @@ def _read_messages(record: ModelRecord) -> tuple[list[ChatMessage], list[list[Ch
     return [] if has_system_prompt else [{"role": "system", "content": record.system_prompt}], messages
 
 
-def _cut_answers(messages: list[list[ChatMessage]], removed: Collection[int]) -> list[list[ChatMessage]]:
-    """Returns the messages as they were sent: without the answers that no longer fitted into the context."""
-    return [
-        [_cut_answer(message) for message in chat] if index in removed else chat for index, chat in enumerate(messages)
-    ]
+def _restore_sent(messages: list[list[ChatMessage]], turn: ModelTurn) -> list[list[ChatMessage]]:
+    """Returns the messages as they were sent.
+
+    Answers that no longer fitted into the context are cut, and arguments that no server can parse are a valid object.
+    """
+    sent = []
+    for index, chat in enumerate(messages):
+        if index in turn.removed:
+            sent.append([_cut_answer(message) for message in chat])
+        elif index in turn.repaired:
+            sent.append([_repair(message) for message in chat])
+        else:
+            sent.append(chat)
+    return sent
+
+
+def _repair(message: ChatMessage) -> ChatMessage:
+    if message["role"] != "assistant" or "tool_calls" not in message:
+        return message
+    return {**message, "tool_calls": [with_valid_arguments(call) for call in message["tool_calls"]]}
 
 
 def _cut_answer(message: ChatMessage) -> ChatMessage:

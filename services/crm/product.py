@@ -81,6 +81,7 @@ _RARE_PARAMETERS = frozenset(
         "idProperty",
         "objectWriteTraceId",
         "propertiesWithHistory",
+        "sorts.direction",
     )
 )
 

@@ -31,8 +31,8 @@ def describe(
     """Makes the document describe the encoding that is really read, and list path parameters in the path's order.
 
     `core` names the operations that are used every day; `parameters` are texts for parameters that have none, by name,
-    or by operation and name (`crm.lists.search:count`); `rare` are parameters that a core operation has beside those of
-    daily use, by name or by their path in the body (`ticket.brand_id`).
+    or by operation and name (`crm.lists.search:count`), and for fields within them by path (`created.gte`); `rare` are
+    parameters that a core operation has beside those of daily use, by name or by their path (`ticket.brand_id`).
     """
     write_document = api.openapi
 
@@ -66,17 +66,42 @@ def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Map
     They stand beside the schemas and not in them, because the hash of an action space covers the schemas.
     """
     name = operation.get("operationId", "")
-    undescribed = [
-        parameter["name"]
+    fields = {
+        parameter["name"]: {**parameter.get("schema", {}), **_describe(parameter)}
         for parameter in operation.get("parameters", ())
-        if not parameter.get("description") and not parameter.get("schema", {}).get("description")
-    ]
+    }
     for content in operation.get("requestBody", {}).get("content", {}).values():
-        fields = _resolve(content.get("schema", {}), components).get("properties", {})
-        undescribed += [field for field, schema in fields.items() if not schema.get("description")]
-    texts_by_field = {field: texts.get(f"{name}:{field}") or texts.get(field) for field in undescribed}
-    if any(texts_by_field.values()):
-        operation[_TEXTS] = {field: text for field, text in texts_by_field.items() if text}
+        # A field of the body that has a parameter's name goes by another.
+        fields = {**_resolve(content.get("schema", {}), components).get("properties", {}), **fields}
+    found: dict[str, str] = {}
+    for key, text in texts.items():
+        only, _, path = key.rpartition(":")
+        if only in {"", name} and (only or path not in found) and _lacks_text(fields, path.split("."), components):
+            found[path] = text
+    if found:
+        operation[_TEXTS] = found
+
+
+def _describe(parameter: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": parameter["description"]} if parameter.get("description") else {}
+
+
+def _lacks_text(fields: Mapping[str, Any], path: list[str], components: dict[str, Any]) -> bool:
+    """Whether there is a field at this path, and the code leaves it without a description."""
+    field = fields.get(path[0])
+    for name in path[1:]:
+        field = None if field is None else _find_field(field, name, components)
+    return field is not None and not field.get("description")
+
+
+def _find_field(schema: dict[str, Any], name: str, components: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns a field of an object, of the entries of a list, or of one of several alternatives."""
+    plain = _resolve(schema, components)
+    if name in plain.get("properties", {}):
+        field: dict[str, Any] = plain["properties"][name]
+        return field
+    inner = [*plain.get("anyOf", ()), *([plain["items"]] if isinstance(plain.get("items"), dict) else [])]
+    return next((found for option in inner if (found := _find_field(option, name, components)) is not None), None)
 
 
 def _order_path_parameters(path: str, operation: dict[str, Any]) -> None:

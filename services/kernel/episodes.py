@@ -200,6 +200,7 @@ class Episodes:
         self._lease_seconds = lease_seconds
         self._now = now
         self._registered_until = float("inf")
+        self._listed_at = float("-inf")
         self._by_id: dict[str, Episode] = {}
         self._by_digest: dict[bytes, Episode] = {}
         self.unknown_credentials = UnknownCredentials()
@@ -287,8 +288,14 @@ class Episodes:
     def idle(self, episode: Episode) -> float:
         return self._now() - episode.touched
 
+    def list_for_control(self) -> None:
+        """Control has asked what is open: it watches the leases, and knows of work that this product does not see."""
+        self._listed_at = self._now()
+
     def overdue(self) -> list[Episode]:
         limit = self._now() - self._lease_seconds
+        if self._listed_at >= limit:
+            return []
         return [
             episode for episode in self if episode.opening.leased and episode.touched < limit and episode.hold is None
         ]

@@ -60,6 +60,7 @@ def create_harness_api(host: ProductHost, token: str) -> ASGIApp:
 
     @api.get("/control/episodes")
     async def summary() -> Response:
+        host.episodes.list_for_control()
         return Json({"instance": host.instance, "episodes": host.summary()})
 
     @api.post("/control/episodes")

@@ -14,7 +14,8 @@ import dayshift
 import httpx
 import pytest
 from dayshift.cli import build_parser, main
-from dayshift.connection import Address
+from dayshift.connection import Address, Connection
+from dayshift.discovery import discover_operations
 from dayshift.play import create_prompt, describe_operation, list_completions, parse_line, play
 from dayshift.recorder import SCORED
 from dayshift.version import VERSION
@@ -130,6 +131,47 @@ def test_what_cannot_be_is_refused_in_one_sentence(
     assert sentence in said
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def read_columns(printed: str) -> dict[str, dict[str, str]]:
+    """The rows of a table by their first cell; columns stand two spaces apart, and cells hold none of these."""
+    head, _, *rows = [re.split(r" {2,}", line.strip()) for line in printed.splitlines()]
+    return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+
+
+def test_tasks_are_listed_with_the_tokens_of_each_surface(
+    connection: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operations = connection.run(discover_operations(connection.address.control, "standard", ()))
+
+    assert main(["tasks"]) == 0
+
+    rows = read_columns(capsys.readouterr().out)
+    families = {family.id: family for family in connection.run(connection.address.control.families()).families}
+    assert rows.keys() == families.keys()
+    for name, row in rows.items():
+        own = operations.of_products(families[name].products)
+        counted = {surface: int(row[f"tokens of {surface}"].replace(",", "")) for surface in ("search", "core", "full")}
+        assert counted == {surface: own.surface(surface).tokens for surface in counted}
+        assert 200 < counted["search"] <= 1_200 < counted["core"] <= 25_000
+        assert counted["core"] < counted["full"]
+
+
+def test_the_tokens_of_the_surface_task_are_those_of_a_familys_own_tools(
+    connection: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tasks", "--product", "crm", "--surface", "task"]) == 0
+
+    rows = read_columns(capsys.readouterr().out)
+    with dayshift.Episode.open(TASK, seed=0, surface="task", connection=connection) as episode:
+        assert episode.surface is not None
+        assert rows[TASK]["tokens of task"] == f"{episode.surface.tokens:,}"
+    assert len({row["tokens of task"] for row in rows.values()}) > 3
+
+
+def test_a_surface_that_there_is_not_is_refused(address: Address, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "--surface", "nosuch"]) == 2
+    assert "there is no surface 'nosuch'; there are core, search, task" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seed", ["-1", str(2**63), "x"])

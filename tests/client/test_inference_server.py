@@ -1,17 +1,21 @@
 """A real inference server, and real trainers of language models: `.ci/integrations inference`."""
 
+import asyncio
 import json
 import os
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pytest
 from dayshift.calls import SUBMIT
 from dayshift.cli import main
 from dayshift.connection import Address
+from dayshift.models import Conversation, Reply, Sampling, ToolRequest, create_model
+from dayshift.operations import OpenAiTool
 from dayshift.recordings import load
 from dayshift.run_summary import summarise_run
 
@@ -28,6 +32,17 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
     "WANDB_MODE": "disabled",
 }
+
+TOOL = {
+    "name": "contacts_list",
+    "description": "List contacts.",
+    "parameters": {"type": "object", "properties": {"limit": {"type": "integer", "description": "How many"}}},
+}
+
+
+def make_reply(arguments: str) -> dict[str, Any]:
+    call = {"id": "call_1", "type": "function", "function": {"name": "contacts_list", "arguments": arguments}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 def run_judge(program: str, *arguments: str, home: Path) -> str:
@@ -102,6 +117,34 @@ def test_a_real_inference_server_plays_episodes(
         assert 1_500 < (trajectory.model.turns[0].input_tokens or 0) < 6_000
     summary = summarise_run(trajectories)
     assert (summary.environment_failures, summary.provider_failures) == (0, 0)
+
+
+@pytest.mark.parametrize("arguments", ['{"limit": 3}', '{"limit": ', '["limit"]', ""])
+def test_a_real_inference_server_takes_a_history_with_calls(server: str, tiny_model: Path, arguments: str) -> None:
+    """A well-formed call and its answer, and calls whose arguments were repaired because no server can parse them."""
+
+    async def ask_again() -> tuple[Conversation, Reply]:
+        sampling = Sampling(temperature=0, max_output_tokens=4)
+        model = create_model(f"openai/{tiny_model}", base_url=f"{server}/v1", sampling=sampling, retries=0)
+        tool = cast(OpenAiTool, {"type": "function", "function": TOOL})
+        conversation = model.start("You work at a company.", [tool], 10_000)
+        conversation.say("Look up the contacts.")
+        written = Reply(make_reply(arguments), "", (ToolRequest("call_1", "contacts_list", arguments),), "tool_calls")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(conversation, "_request", lambda _messages: asyncio.sleep(0, written))
+            await conversation.complete()
+        conversation.answer(written.calls[0], "200")
+        try:
+            return conversation, await conversation.complete()
+        finally:
+            await model.close()
+
+    conversation, reply = asyncio.run(ask_again())
+
+    assert reply.finish_reason == "length"
+    assert reply.usage is not None
+    assert reply.usage.output_tokens == 4
+    assert conversation.last_sent.repaired == ([] if arguments == '{"limit": 3}' else [2])
 
 
 def test_datasets_and_trl_read_the_exports(address: Address, tiny_model: Path, tmp_path: Path) -> None:

@@ -3,18 +3,24 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dayshift import model_episode
 from dayshift.calls import SUBMIT
 from dayshift.cli import main
 from dayshift.connection import Address
+from dayshift.model_record import ModelTurn
 from dayshift.recordings import load
 from dayshift.run_summary import difference_interval, pass_at, pass_power, summarise_run
 from dayshift.trajectory import Trajectory
 
 from tests.scripted_provider import ScriptedProvider
+from tests.scripted_provider.scripts import GARBAGE
 
 TASK = "crm/correct-contact"
+REFUSED_TASK = "crm/clean-import"
+PATHS = {"openai": "/v1", "openai-responses": "/v1", "anthropic": ""}
 
 
 @pytest.fixture
@@ -31,10 +37,9 @@ class Runner:
         self.provider = provider
         self.folder = folder
 
-    def __call__(self, model: str, *options: str, tasks: str = TASK, path: str = "/v1") -> list[Trajectory]:
-        fixed = ("--base-url", self.provider.url + path, "--tasks", tasks)
-        code = main(["run", "--model", model, *fixed, "--output", str(self.folder), *options])
-        assert code == 0
+    def __call__(self, model: str, *options: str, tasks: str = TASK, code: int = 0) -> list[Trajectory]:
+        fixed = ("--base-url", self.provider.url + PATHS[model.partition("/")[0]], "--tasks", tasks)
+        assert main(["run", "--model", model, *fixed, "--output", str(self.folder), *options]) == code
         return list(load(self.folder, quarantined=True))
 
 
@@ -43,18 +48,16 @@ def run(provider: ScriptedProvider, address: Address, tmp_path: Path) -> Runner:
     return Runner(provider, tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    ("model", "path"), [("openai/steady", "/v1"), ("openai-responses/steady", "/v1"), ("anthropic/steady", "")]
-)
-def test_each_protocol_plays_an_episode_to_its_verdict(run: Runner, model: str, path: str) -> None:
-    (trajectory,) = run(model, "--seeds", "1", path=path)
+@pytest.mark.parametrize("provider_name", PATHS)
+def test_each_protocol_plays_an_episode_to_its_verdict(run: Runner, provider_name: str) -> None:
+    (trajectory,) = run(f"{provider_name}/steady", "--seeds", "1")
 
     assert trajectory.verdict is not None
     assert [step.operation for step in trajectory.steps][-1] == SUBMIT
     record = trajectory.model
     assert record is not None
     assert [turn.output_tokens for turn in record.turns] == [10, 10]
-    assert record.turns[0].reasoning == ("" if model.startswith("openai/") else "look first")
+    assert record.turns[0].reasoning == ("" if provider_name == "openai" else "look first")
     assert record.turns[0].first_step == record.turns[0].last_step == 1
     assert record.surface == "core"
 
@@ -87,6 +90,123 @@ def test_a_provider_that_fails_leaves_the_episode_unscored(run: Runner, model: s
     assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", kind)
     assert summarise_run([trajectory]).environment_failures == 0
     assert summarise_run([trajectory]).provider_failures == 1
+
+
+@pytest.mark.parametrize("provider_name", PATHS)
+@pytest.mark.parametrize("body", GARBAGE)
+def test_an_answer_of_another_shape_is_the_providers_failure(run: Runner, provider_name: str, body: str) -> None:
+    (trajectory,) = run(f"{provider_name}/{body}", "--seeds", "1", "--retries", "1")
+
+    assert trajectory.quarantine is not None
+    assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", "BadAnswer")
+    assert not trajectory.steps
+    assert len(run.provider.requests) == 2, "the provider is asked once more"
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        ("openai/error-in-answer", "ErrorInAnswer"),
+        ("openai-responses/error-in-answer", "ErrorInAnswer"),
+        ("anthropic/error-in-answer", "ErrorInAnswer"),
+        ("openai/error-midway", "ErrorInAnswer"),
+        ("openai-responses/error-midway", "ErrorInAnswer"),
+        ("openai/no-choices", "BadAnswer"),
+        ("openai/null-choices", "BadAnswer"),
+        ("openai-responses/cancelled", "ErrorInAnswer"),
+    ],
+)
+def test_an_error_in_an_answer_is_no_reply_of_the_model(run: Runner, model: str, kind: str) -> None:
+    (trajectory,) = run(model, "--seeds", "1")
+
+    assert trajectory.quarantine is not None
+    assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", kind)
+    assert len(run.provider.requests) == 3, "two more requests, though --retries allows six"
+
+
+@pytest.mark.parametrize("provider_name", PATHS)
+def test_an_error_that_passes_leaves_no_trace_in_the_verdict(run: Runner, provider_name: str) -> None:
+    (trajectory,) = run(f"{provider_name}/failing-once", "--seeds", "1")
+
+    assert (trajectory.ending, len(trajectory.steps)) == ("failed", 2)
+
+
+@pytest.mark.parametrize("provider_name", PATHS)
+def test_a_reply_that_is_cut_off_is_the_models_own(run: Runner, provider_name: str) -> None:
+    (trajectory,) = run(f"{provider_name}/cut", "--seeds", "1")
+
+    assert trajectory.ending == "failed"
+    assert trajectory.model is not None
+    reasons = {"openai": "length", "openai-responses": "max_output_tokens", "anthropic": "max_tokens"}
+    assert [turn.finish_reason for turn in trajectory.model.turns] == [reasons[provider_name]] * 3
+
+
+@pytest.mark.parametrize("provider_name", PATHS)
+def test_arguments_that_no_server_can_parse_are_sent_as_an_object_and_kept_as_written(
+    run: Runner, provider_name: str
+) -> None:
+    """The scripted provider refuses a history with unreadable arguments, as llama.cpp, vLLM and SGLang do."""
+    (trajectory,) = run(f"{provider_name}/recovering", "--seeds", "1")
+
+    assert trajectory.scored, trajectory.quarantine
+    record = trajectory.model
+    assert record is not None
+    replies = [turn.messages_sent for turn in record.turns]
+    # Arguments that are left out are an empty object, which Anthropic's protocol writes as such.
+    assert [step.status == 0 for step in trajectory.steps] == [True] * 5 + [False] * 2
+    assert record.turns[-1].repaired == replies[: 5 if provider_name == "anthropic" else 6]
+    assert [turn.repaired for turn in record.turns[:2]] == [[], replies[:1]]
+    written, sent = (json.dumps(messages) for messages in (record.messages, run.provider.requests[-1]))
+    assert json.dumps('{"limit": ')[1:-1] in written
+    assert "unreadable_arguments" not in written
+    assert "unreadable_arguments" in sent
+
+
+def test_a_bug_of_the_client_ends_its_own_episode_only(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record_turn = model_episode._record_turn
+
+    def fail_once(*arguments: Any) -> ModelTurn:
+        monkeypatch.setattr(model_episode, "_record_turn", record_turn)
+        raise ZeroDivisionError("a bug of ours")
+
+    monkeypatch.setattr(model_episode, "_record_turn", fail_once)
+
+    trajectories = run("openai/steady", "--seeds", "4", code=1)
+
+    assert sorted(trajectory.ending for trajectory in trajectories) == ["failed"] * 3 + ["quarantined"]
+    (quarantine,) = [trajectory.quarantine for trajectory in trajectories if trajectory.quarantine is not None]
+    assert (quarantine.blame, quarantine.kind) == ("harness", "ClientBug")
+    assert "ZeroDivisionError: a bug of ours" in quarantine.because
+    assert "a bug in dayshift: 1, the first ZeroDivisionError" in capsys.readouterr().out
+    assert summarise_run(trajectories).environment_failures == 1
+
+
+def test_a_family_that_the_stack_refuses_does_not_end_the_others(
+    run: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The small world has no two rows that one of these families could be about."""
+    trajectories = run("openai/steady", "--seeds", "1", "--rollouts", "2", tasks="crm/c[lo]*", code=1)
+
+    endings = {trajectory.manifest.open.task: trajectory.ending for trajectory in trajectories}
+    assert endings == {TASK: "failed", REFUSED_TASK: "quarantined"}
+    assert "the stack refused to open them: 2" in capsys.readouterr().out
+
+
+def test_a_run_of_what_does_not_exist_ends_with_one_sentence_and_leaves_no_recordings(
+    run: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("openai/steady", "--surface", "nosuch", code=2) == []
+    assert "there is no surface 'nosuch'" in capsys.readouterr().err
+    assert run("openai/steady", "--seeds", "1")[0].scored
+
+
+def test_the_version_of_the_policy_is_kept_in_every_recording(run: Runner) -> None:
+    (trajectory,) = run("openai/steady", "--seeds", "1", "--policy-version", "step-1200")
+
+    assert trajectory.policy_version == "step-1200"
+    assert {step.policy_version for step in trajectory.steps} == {"step-1200"}
 
 
 def test_a_model_that_does_not_exist_ends_the_run_with_one_sentence(

@@ -450,3 +450,25 @@ def test_a_verdict_tells_the_numbers_of_its_reward(folder: Path) -> None:
         reward = numbers.earned * numbers.efficiency * numbers.precision - (1 - numbers.precision)
         assert reward == pytest.approx(trajectory.reward)
         assert sum(harm.weight for harm in numbers.harms) == numbers.harm
+
+
+def test_the_guides_row_and_call_grade_an_answer(connection: Connection, folder: Path, tmp_path: Path) -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "client.md").read_text()
+    section = guide.partition("### Grade answers to an exported prompt")[2]
+    documented = json.loads(section.partition("```json")[2].partition("```")[0])
+    example: dict[str, Any] = {}
+    exec(section.partition("```python")[2].partition("```")[0], example)
+    operations = connection.run(discover_operations(connection.address.control, "standard", ()))
+    (row, *_) = build_reinforcement_rows(load(folder), operations, "core")
+    path = tmp_path / "rows.jsonl"
+    write_rows([row], path)
+
+    assert example["grade_first"](path) == 0.0
+    assert row.keys() == {"messages", "tools", "grader"}
+    assert row["grader"].keys() == documented.keys()
+    assert row["grader"]["type"] == documented["type"] == "dayshift.grade_messages"
+    assert documented["open"].items() <= {**row["grader"]["open"], "seed": 7}.items()
+    with pytest.raises(WorldDiffers, match="was exported from the worlds"):
+        example["reward"]({**row, "grader": {**row["grader"], "fingerprint": "another"}}, [])
+    with pytest.raises(SaltDiffers, match="DAYSHIFT_SALT"):
+        example["reward"]({**row, "grader": {**row["grader"], "salt": "another"}}, [])

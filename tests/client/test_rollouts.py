@@ -8,7 +8,8 @@ from typing import Any
 import dayshift
 import pyarrow.parquet
 import pytest
-from dayshift.connection import AsyncConnection, Connection
+from dayshift.connection import Address, AsyncConnection, Connection
+from dayshift.episode import AsyncEpisode
 from dayshift.recordings import load
 from dayshift.rollout import Policy, PolicyInput, do_nothing
 from dayshift.trajectory import Trajectory
@@ -217,3 +218,24 @@ def test_a_second_recorder_loses_nothing_of_the_first(tmp_path: Path) -> None:
     tables = [pyarrow.parquet.read_table(tmp_path / name) for name in ("episodes.parquet", "episodes-2.parquet")]
     assert [table.column("seed").to_pylist() for table in tables] == [[0], [1]]
     assert len(list(load(tmp_path))) == 2
+
+
+async def _idle_seconds(connection: AsyncConnection, episode: AsyncEpisode) -> float:
+    """Seconds since the last request of an episode, as of the watchdog's next look."""
+    await asyncio.sleep(2.5)
+    overview = await connection.run(connection.address.control.live())
+    (idle,) = [each.idle_seconds for each in overview.episodes if each.episode_id == episode.id]
+    return idle
+
+
+def test_the_lease_of_an_episode_is_kept_while_its_agent_waits(address: Address) -> None:
+    async def compare() -> tuple[float, float]:
+        async with AsyncConnection(address) as connection, await AsyncEpisode.open(TASK, connection=connection) as one:
+            alone = await _idle_seconds(connection, one)
+            async with one.kept_alive(every=0.1):
+                kept = await _idle_seconds(connection, one)
+        return alone, kept
+
+    alone, kept = asyncio.run(compare())
+
+    assert kept < 1 < alone

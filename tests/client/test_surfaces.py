@@ -14,7 +14,7 @@ from dayshift.answer_text import fit_answer
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.episode import AsyncEpisode, Episode
 from dayshift.export import build_chat_rows, build_reinforcement_rows
-from dayshift.lean_schema import make_lean
+from dayshift.lean_schema import describe_fields, leave_out, make_lean
 from dayshift.lookup import find
 from dayshift.openapi import read_operations
 from dayshift.operations import Catalogue, Operation
@@ -109,6 +109,77 @@ def test_every_schema_is_lean_and_every_parameter_is_described(by_product: dict[
         text = json.dumps(parameters)
         for name in parameters.get("$defs", {}):
             assert text.count(f'"#/$defs/{name}"') > 1, (function["name"], name)
+
+
+# What the name of a field says by itself, or its values do.
+PLAIN_NAMES = frozenset(
+    ("body", "city", "comment", "country", "description", "line1", "line2", "phone", "postal_code", "quantity", "state")
+)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_every_field_within_a_parameter_is_described(by_product: dict[str, Catalogue], product: str) -> None:
+    undescribed = {
+        f"{tool['function']['name']}: {name}"
+        for tool in by_product[product].surface("core").openai_tools()
+        for schema in schemas_in(tool["function"]["parameters"])
+        for name, field in schema.get("properties", {}).items()
+        if name not in PLAIN_NAMES and not field.get("description") and "enum" not in field
+    }
+
+    assert undescribed == set()
+
+
+def test_a_field_is_described_by_its_path_through_references_lists_and_alternatives() -> None:
+    schema = {
+        "properties": {
+            "created": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/Range"}]},
+            "ended": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/Range"}]},
+            "lines": {
+                "type": "array",
+                "items": {"properties": {"type": {"type": "string"}, "id": {"description": "Its id"}}},
+            },
+        },
+        "$defs": {"Range": {"properties": {"gte": {"type": "integer"}}}},
+    }
+    texts = {
+        "created.gte": "From then on",
+        "lines.type": "Which kind",
+        "lines.id": "another",
+        "nowhere.at": "never seen",
+    }
+
+    described = describe_fields(schema, texts)
+
+    created, ended, lines = described["properties"].values()
+    assert created["anyOf"][1]["properties"]["gte"] == {"description": "From then on", "type": "integer"}
+    assert ended == schema["properties"]["ended"]
+    assert lines["items"]["properties"] == {
+        "type": {"description": "Which kind", "type": "string"},
+        "id": {"description": "Its id"},
+    }
+    assert describe_fields(schema, {"nowhere.at": "never seen"}) is schema
+
+
+def test_a_field_of_a_lists_entries_may_be_left_out() -> None:
+    entry = {"properties": {"name": {}, "direction": {}}, "required": ["name"]}
+    schema = {
+        "properties": {"sorts": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Sort"}]}}}
+    }
+
+    left = leave_out({**schema, "$defs": {"Sort": entry}}, {"sorts.direction", "sorts.name"})
+
+    assert left["properties"]["sorts"]["items"]["anyOf"][1]["properties"] == {"name": {}}
+
+
+def test_the_description_of_a_list_stands_for_its_entries() -> None:
+    entry = {"type": "object", "description": "A sort", "patternProperties": {"^a": {}}}
+    schema = {"properties": {"sorts": {"items": entry, "description": "Sorts"}, "alone": {"items": entry}}}
+
+    assert make_lean(schema)["properties"] == {
+        "sorts": {"items": {"type": "object"}, "description": "Sorts"},
+        "alone": {"items": {"type": "object", "description": "A sort"}},
+    }
 
 
 def test_names_are_unique_and_their_order_is_stable(by_product: dict[str, Catalogue]) -> None:

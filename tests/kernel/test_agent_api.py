@@ -7,12 +7,15 @@ import json
 import re
 from dataclasses import replace
 
+import httpx
 import pytest
 from fastapi import FastAPI, Response
 
 from services.kernel.agent_api import Dropped
 from services.kernel.dispatch import Dispatch
 from services.kernel.faults import PLANS, FaultKind, FaultPlan, FaultRates
+from services.kernel.harness_api import create_harness_api
+from services.kernel.product_host import ProductHost
 from services.kernel.world import World
 from tests.kernel.pantry import Pantry, product, shelves
 
@@ -218,6 +221,21 @@ async def test_an_untouched_episode_is_overdue_and_a_touched_one_is_not(pantry: 
         await agent.get("/shelves/1")
     pantry.wall.now += 20
 
+    assert pantry.episodes.overdue() == [idle]
+
+
+async def test_no_episode_is_overdue_while_control_watches(pantry: Pantry) -> None:
+    """An agent may work with other products for longer than a lease; control knows that, and this product does not."""
+    idle = pantry.open("one")
+    pantry.wall.now += 100
+    harness = create_harness_api(ProductHost(product, pantry.episodes, pantry.telemetry), "token")
+    transport, headers = httpx.ASGITransport(harness), {"authorization": "Bearer token"}
+    async with httpx.AsyncClient(transport=transport, base_url="http://pantry", headers=headers) as control:
+        assert (await control.get("/control/episodes")).status_code == 200
+    pantry.wall.now += 50
+
+    assert pantry.episodes.overdue() == []
+    pantry.wall.now += 11
     assert pantry.episodes.overdue() == [idle]
 
 

@@ -26,7 +26,10 @@ class Scripted:
 
     text: str | None = None
     calls: tuple[tuple[str, str], ...] = ()
+    # The provider says for itself how the reply ended: `length`, or `error` where it failed in the middle.
+    finish_reason: str | None = None
     failure: int | None = None
-    # The body is not what the protocol says.
-    garbage: bool = False
+    # A body with status 200 that is not what the protocol says, as JSON text or as a page, and its media type.
+    body: str | None = None
+    media_type: str = "application/json"
     seconds: float = 0.0

@@ -14,7 +14,7 @@ FINAL_ANSWER = "final_answer"
 
 _EMAIL = re.compile(r"[^\s<>()]+@[^\s<>(),]*[^\s<>(),.:]")
 _PHONE = re.compile(
-    r"(?:phone is|should read|reached at|right number is|confirmed|Set it to) (.+?)(?:\. |\.$|, not at| \(|\n)"
+    r"(?:phone is|should read|reached at|right number is|confirmed|Set it to) (.+?)(?:\. |\.?\n|\.$|, not at| \()"
 )
 _RECORD_ID = re.compile(r'"id": ?"(\d+)"')
 
@@ -83,10 +83,53 @@ def slow(asked: Asked) -> Scripted:
 
 def careless(asked: Asked) -> Scripted:
     """Solves every second attempt at an instance, and finishes the others without a look."""
-    is_even = hashlib.sha256(asked.brief.encode()).digest()[0] % 2 == 0
+    is_even = hash_of(asked.brief) % 2 == 0
     if not asked.answers and asked.times % 2 == int(is_even):
         return Scripted("There is nothing to do.", ((FINISH, "{}"),))
     return solver(asked)
+
+
+# Bodies with status 200 that hold no reply: another shape, or an error of the provider.
+GARBAGE = {
+    "garbage": Scripted(body="<html>"),
+    "garbage-page": Scripted(body="<html><body>Sign in</body></html>", media_type="text/html"),
+    "garbage-list": Scripted(body="[1, 2]"),
+    "garbage-text": Scripted(body='"overloaded"'),
+    "garbage-number": Scripted(body="7"),
+    "garbage-null": Scripted(body="null"),
+    "garbage-empty": Scripted(body="{}"),
+    "garbage-fields": Scripted(body='{"choices": "none", "output": "none", "content": 3, "usage": []}'),
+    "garbage-parts": Scripted(body='{"choices": [1], "output": [[]], "status": "completed", "content": ["text"]}'),
+}
+ERRORS = {
+    "error-in-answer": Scripted(body='{"error": {"code": 502, "message": "the upstream is out of order"}}'),
+    "error-midway": Scripted("I look", finish_reason="error"),
+    "cancelled": Scripted(body='{"status": "cancelled", "output": []}'),
+    "no-choices": Scripted(body='{"choices": []}'),
+    "null-choices": Scripted(body='{"choices": null}'),
+}
+
+
+def garbage(asked: Asked) -> Scripted:
+    """Each of the bodies in turn, whoever asks."""
+    return list(GARBAGE.values())[hash_of(asked.brief) % len(GARBAGE)]
+
+
+def failing_once(asked: Asked) -> Scripted:
+    """The first request of each turn is answered with an error in an answer."""
+    return ERRORS["error-in-answer"] if asked.times == 1 else steady(asked)
+
+
+def recovering(asked: Asked) -> Scripted:
+    """Writes arguments that are no JSON object in every way, then reads and finishes."""
+    unreadable = ('{"limit": ', '["limit"]', "null", '{"limit": NaN}', '{"query": "\\ud83d"}', "")
+    if len(asked.answers) < len(unreadable):
+        return Scripted(None, ((asked.read_tool, unreadable[len(asked.answers)]),))
+    return Scripted(None, ((FINISH, "{}"),))
+
+
+def hash_of(brief: str) -> int:
+    return hashlib.sha256(brief.encode()).digest()[0]
 
 
 def _end(asked: Asked) -> Scripted:
@@ -110,7 +153,11 @@ SCRIPTS: dict[str, Script] = {
     "slow": slow,
     "broken": lambda _: Scripted(failure=500),
     "unknown": lambda _: Scripted(failure=404),
-    "garbage": lambda _: Scripted(garbage=True),
+    "garbage": garbage,
+    **{name: (lambda _, reply=reply: reply) for name, reply in (GARBAGE | ERRORS).items() if name != "garbage"},
+    "failing-once": failing_once,
+    "recovering": recovering,
+    "cut": lambda _: Scripted("", finish_reason="length"),
     "silent": lambda _: Scripted(""),
     "chatty": lambda _: Scripted("I would look at the contact first. " * 20),
     "endless": lambda asked: Scripted("Once more.", ((asked.read_tool, "{}"),)),
@@ -125,7 +172,7 @@ _MIXTURE = (
 
 def behaviour_of(brief: str) -> str:
     """The script that `mixed` plays for this brief."""
-    return _MIXTURE[hashlib.sha256(brief.encode()).digest()[0] % len(_MIXTURE)]
+    return _MIXTURE[hash_of(brief) % len(_MIXTURE)]
 
 
 def reply_to(model: str, asked: Asked) -> Scripted:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
@@ -16,6 +16,8 @@ from tests.scripted_provider.scripts import reply_to
 
 # smolagents hands the answer to a call over as a message of the user that begins so.
 _OBSERVATION = "Observation:"
+# How OpenAI's Responses API names the ends of a reply that chat completions tell by their finish reason.
+_STATUSES = {"error": "failed", "length": "incomplete"}
 _TOKENS = {"input_tokens": 100, "output_tokens": 10}
 
 
@@ -53,6 +55,8 @@ class ScriptedProvider:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
+        if refusal := _refuse_unreadable(_calls_of_chat(body)):
+            return refusal
         texts = [(message["role"], _text_of(message.get("content"))) for message in body["messages"]]
         answers = [text for role, text in texts if role == "tool" or text.startswith(_OBSERVATION)]
         told = [text for role, text in texts if role == "user" and not text.startswith(_OBSERVATION)]
@@ -66,6 +70,8 @@ class ScriptedProvider:
     async def _responses(self, request: Request) -> Response:
         body = await request.json()
         items = [{"role": "user", "content": body["input"]}] if isinstance(body["input"], str) else body["input"]
+        if refusal := _refuse_unreadable(item["arguments"] for item in items if item.get("type") == "function_call"):
+            return refusal
         answers = [_text_of(item["output"]) for item in items if item.get("type") == "function_call_output"]
         told = [_text_of(item["content"]) for item in items if item.get("role") == "user"]
         reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
@@ -74,6 +80,8 @@ class ScriptedProvider:
     async def _messages(self, request: Request) -> Response:
         body = await request.json()
         blocks = [block for message in body["messages"] for block in _blocks_of(message["content"])]
+        if refusal := _refuse_unreadable(json.dumps(block["input"]) for block in blocks if block["type"] == "tool_use"):
+            return refusal
         answers = [_text_of(block["content"]) for block in blocks if block["type"] == "tool_result"]
         told = [block["text"] for block in _blocks_of(body["messages"][0]["content"])]
         reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
@@ -93,11 +101,33 @@ class ScriptedProvider:
         return reply
 
 
+def _calls_of_chat(body: dict[str, Any]) -> Iterator[str]:
+    for message in body["messages"]:
+        yield from (call["function"]["arguments"] for call in message.get("tool_calls") or ())
+
+
+def _refuse_unreadable(arguments: Iterable[str]) -> Response | None:
+    """Refuses a conversation as llama.cpp, vLLM and SGLang do when they render it: arguments must be a JSON object."""
+    for text in arguments:
+        try:
+            parsed = json.loads(text, parse_constant=_refuse_constant)
+            json.dumps(parsed, ensure_ascii=False).encode()
+        except ValueError as error:
+            return JSONResponse({"error": {"message": f"invalid tool call arguments: {error}"}}, 400)
+        if not isinstance(parsed, dict):
+            return JSONResponse({"error": {"message": "tool call arguments are no object"}}, 400)
+    return None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _find_failure(reply: Scripted) -> Response | None:
     if reply.failure is not None:
         headers = {"retry-after-ms": "10"} if reply.failure == 429 else {}
         return JSONResponse({"error": {"message": "out of order"}}, reply.failure, headers=headers)
-    return Response("<html>", media_type="application/json") if reply.garbage else None
+    return None if reply.body is None else Response(reply.body, media_type=reply.media_type)
 
 
 def _write_completion(body: dict[str, Any], reply: Scripted, answered: int) -> dict[str, Any]:
@@ -107,7 +137,8 @@ def _write_completion(body: dict[str, Any], reply: Scripted, answered: int) -> d
             {"id": f"call_{answered}_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
             for index, (name, arguments) in enumerate(reply.calls)
         ]
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if reply.calls else "stop"}
+    reason = reply.finish_reason or ("tool_calls" if reply.calls else "stop")
+    choice = {"index": 0, "message": message, "finish_reason": reason}
     if body.get("logprobs"):
         choice["logprobs"] = {"content": [{"token": "a", "logprob": -0.25, "bytes": [97], "top_logprobs": []}]}
     if body.get("return_token_ids"):
@@ -149,7 +180,8 @@ def _write_response(body: dict[str, Any], reply: Scripted, answered: int) -> dic
         "object": "response",
         "created_at": 0,
         "model": body["model"],
-        "status": "completed",
+        "status": _STATUSES.get(reply.finish_reason, "completed"),
+        "incomplete_details": {"reason": "max_output_tokens"} if reply.finish_reason == "length" else None,
         "output": output,
         "usage": {**_TOKENS, "total_tokens": 110, **details},
         "parallel_tool_calls": True,
@@ -163,7 +195,7 @@ def _write_message(body: dict[str, Any], reply: Scripted, answered: int) -> dict
     if reply.text:
         content.append({"type": "text", "text": reply.text})
     for index, (name, arguments) in enumerate(reply.calls):
-        parsed = json.loads(arguments) if arguments.endswith("}") else {}
+        parsed = _read_object(arguments)
         content.append({"type": "tool_use", "id": f"toolu_{answered}_{index}", "name": name, "input": parsed})
     return {
         "id": "msg_1",
@@ -171,10 +203,20 @@ def _write_message(body: dict[str, Any], reply: Scripted, answered: int) -> dict
         "role": "assistant",
         "model": body["model"],
         "content": content,
-        "stop_reason": "tool_use" if reply.calls else "end_turn",
+        "stop_reason": "max_tokens" if reply.finish_reason == "length" else "tool_use" if reply.calls else "end_turn",
         "stop_sequence": None,
         "usage": _TOKENS,
     }
+
+
+def _read_object(arguments: str) -> Any:
+    """Anthropic's protocol writes arguments as a value; text that is no JSON is a text then."""
+    try:
+        parsed = json.loads(arguments or "{}", parse_constant=_refuse_constant)
+        json.dumps(parsed, ensure_ascii=False).encode()
+    except ValueError:
+        return arguments
+    return parsed
 
 
 def _text_of(content: Any) -> str:

@@ -7,7 +7,6 @@ from dayshift.models.conversation import (
     Endpoint,
     Model,
     ModelUnavailable,
-    ProviderFailure,
     Reply,
     Sampling,
     ToolRequest,
@@ -15,6 +14,7 @@ from dayshift.models.conversation import (
 )
 from dayshift.models.openai_chat import OpenAiChat
 from dayshift.models.openai_responses import OpenAiResponses
+from dayshift.models.provider_answer import ProviderFailure
 
 PROVIDERS: dict[str, type[Model]] = {
     model.provider: model for model in (OpenAiChat, OpenAiResponses, AnthropicMessages)

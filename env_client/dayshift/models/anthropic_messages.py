@@ -5,6 +5,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from dayshift.chat_messages import ChatMessage, assistant_message, make_tool_call
 from dayshift.errors import MissingExtra
 from dayshift.models.conversation import (
@@ -14,11 +16,12 @@ from dayshift.models.conversation import (
     Model,
     ModelUnavailable,
     NativeMessage,
-    ProviderFailure,
     Reply,
     ToolRequest,
     Usage,
 )
+from dayshift.models.provider_answer import ProviderAnswer, ProviderFailure, raise_bad_answer, read_answer
+from dayshift.models.valid_arguments import make_valid_object
 from dayshift.operations import OpenAiTool
 
 _NO_KEY = "none"
@@ -40,7 +43,7 @@ class AnthropicMessages(Model):
     def to_chat(message: NativeMessage) -> list[ChatMessage]:
         if message["role"] == "user":
             return [_user_to_chat(block) for block in message["content"]]
-        reply = _parse_message(message)
+        reply = _build_reply(_Message.model_validate(message))
         return [assistant_message(reply.text, [make_tool_call(c.id, c.name, c.arguments) for c in reply.calls])]
 
     async def close(self) -> None:
@@ -51,17 +54,17 @@ class MessagesConversation(Conversation):
     def __init__(
         self, model: AnthropicMessages, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int
     ) -> None:
-        super().__init__(system_prompt, tools, max_context_tokens)
+        super().__init__(model.endpoint, system_prompt, tools, max_context_tokens)
         self._model = model
         self._tools = [_convert_tool(tool) for tool in tools]
 
     async def _request(self, messages: list[NativeMessage]) -> Reply:
         import anthropic  # an extra, which the client has imported
 
-        endpoint, sampling = self._model.endpoint, self._model.endpoint.sampling
+        endpoint, sampling = self.endpoint, self.endpoint.sampling
         options = {"temperature": sampling.temperature, "top_p": sampling.top_p}
         try:
-            message = await self._model.client.messages.create(
+            answer = await self._model.client.messages.with_raw_response.create(
                 model=endpoint.model,
                 system=self.system_prompt,
                 messages=_join_roles(messages),
@@ -73,10 +76,8 @@ class MessagesConversation(Conversation):
         except (anthropic.AuthenticationError, anthropic.PermissionDeniedError, anthropic.NotFoundError) as error:
             raise ModelUnavailable(f"the provider refuses: {error}") from error
         except anthropic.AnthropicError as error:
-            raise ProviderFailure(type(error).__name__, str(error)[:1000]) from error
-        except ValueError as error:
-            raise ProviderFailure("BadAnswer", f"the provider's answer cannot be read: {error}"[:1000]) from error
-        return _parse_message(message.model_dump(mode="json", exclude_none=True))
+            raise ProviderFailure(type(error).__name__, str(error)) from error
+        return _build_reply(read_answer(_Message, answer.http_response.content))
 
     def _user_message(self, text: str) -> NativeMessage:
         return {"role": "user", "content": [{"type": "text", "text": text}]}
@@ -86,6 +87,9 @@ class MessagesConversation(Conversation):
 
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         return {**message, "content": [{**block, "content": REMOVED_ANSWER} for block in message["content"]]}
+
+    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
+        return {**message, "content": [_with_valid_input(block) for block in message["content"]]}
 
 
 def _create_client(endpoint: Endpoint) -> Any:
@@ -129,24 +133,57 @@ def _join_roles(messages: Sequence[NativeMessage]) -> list[NativeMessage]:
     return joined
 
 
-def _parse_message(message: Mapping[str, Any]) -> Reply:
-    blocks = message.get("content") or []
-    usage = message.get("usage")
+def _with_valid_input(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**block, "input": make_valid_object(block.get("input"))} if block.get("type") == "tool_use" else block
+
+
+class _Block(BaseModel):
+    """A block of a reply; fields that are not read are kept for the next request."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+
+
+class _MessageUsage(BaseModel):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Message(ProviderAnswer):
+    content: list[_Block] | None = None
+    stop_reason: str | None = None
+    usage: _MessageUsage | None = None
+
+
+def _build_reply(message: _Message) -> Reply:
+    if message.content is None:
+        raise_bad_answer("it holds no content")
+    blocks = message.content
     return Reply(
-        message={"role": "assistant", "content": blocks},
-        text="\n".join(block.get("text", "") for block in blocks if block.get("type") == "text"),
+        message={
+            "role": "assistant",
+            "content": [block.model_dump(exclude_unset=True, exclude_none=True) for block in blocks],
+        },
+        text="\n".join(block.text or "" for block in blocks if block.type == "text"),
         calls=tuple(
-            ToolRequest(block.get("id", ""), block.get("name", ""), json.dumps(block.get("input"), ensure_ascii=False))
+            ToolRequest(block.id or "", block.name or "", json.dumps(block.input, ensure_ascii=False))
             for block in blocks
-            if block.get("type") == "tool_use"
+            if block.type == "tool_use"
         ),
-        finish_reason=message.get("stop_reason") or "none",
-        reasoning="\n".join(block.get("thinking", "") for block in blocks if block.get("type") == "thinking"),
-        usage=None if not usage else _parse_usage(usage),
+        finish_reason=message.stop_reason or "none",
+        reasoning="\n".join(block.thinking or "" for block in blocks if block.type == "thinking"),
+        usage=None if message.usage is None else _convert_usage(message.usage),
     )
 
 
-def _parse_usage(usage: Mapping[str, Any]) -> Usage:
-    cached = usage.get("cache_read_input_tokens") or 0
-    written = usage.get("cache_creation_input_tokens") or 0
-    return Usage((usage.get("input_tokens") or 0) + cached + written, usage.get("output_tokens") or 0, cached)
+def _convert_usage(usage: _MessageUsage) -> Usage:
+    cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    return Usage((usage.input_tokens or 0) + cached + written, usage.output_tokens or 0, cached)

@@ -1,5 +1,6 @@
 """Conversation: what a model was told, asked and answered in one episode, in the format of its provider."""
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dayshift.chat_messages import ChatMessage
-from dayshift.errors import DayshiftError, UsageError
+from dayshift.errors import UsageError
+from dayshift.models.provider_answer import UnusableAnswer
+from dayshift.models.valid_arguments import are_valid
 from dayshift.operations import OpenAiTool
 
 # Replaces an answer that no longer fits into the model's context.
@@ -17,16 +20,11 @@ _CHARS_PER_TOKEN = 4
 _KEPT_ANSWERS = 4
 # A conversation that is too long is cut to this share of its limit, so that not every turn cuts again.
 _SHARE_AFTER_CUT = 0.7
+# An answer without a reply is asked for again so often, after a pause that doubles; `Endpoint.retries` may allow fewer.
+_ANSWER_RETRIES = 2
+_FIRST_PAUSE_SECONDS = 0.5
 
 NativeMessage = dict[str, Any]
-
-
-class ProviderFailure(DayshiftError):
-    """The model's provider failed: it gave no answer after all retries. The episode is unscored."""
-
-    def __init__(self, kind: str, because: str) -> None:
-        super().__init__(because)
-        self.kind = kind
 
 
 class ModelUnavailable(UsageError):
@@ -79,18 +77,34 @@ class Sampling:
     token_ids: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a request held: the first `messages`, of which those at `removed` and `repaired` were changed."""
+
+    messages: int
+    removed: list[int]
+    repaired: list[int]
+
+
 class Conversation(ABC):
     """The messages of one episode; `complete` asks for the next one.
 
     `messages` holds everything that was said. `sent` is what the model is given: the same, with the content of the
-    oldest answers replaced once the whole is longer than `max_context_tokens`.
+    oldest answers replaced once the whole is longer than `max_context_tokens`, and with a valid object in place of
+    arguments that no server can parse.
     """
 
-    def __init__(self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int) -> None:
+    def __init__(
+        self, endpoint: "Endpoint", system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int
+    ) -> None:
+        self.endpoint = endpoint
         self.system_prompt = system_prompt
         self.tools = tools
         self.messages: list[NativeMessage] = []
+        # Indexes of messages: answers that are no longer sent, and replies whose arguments are sent as a valid object.
         self.removed: set[int] = set()
+        self.repaired: set[int] = set()
+        self.last_sent = Sent(0, [], [])
         self._answers: list[int] = []
         self._max_chars = max_context_tokens * _CHARS_PER_TOKEN
         self._fixed_chars = len(system_prompt) + len(json.dumps(tools))
@@ -99,9 +113,21 @@ class Conversation(ABC):
     async def complete(self) -> Reply:
         """Asks the provider for the next message and adds it."""
         self._fit_context()
-        reply = await self._request(self.sent)
+        self.last_sent = Sent(len(self.messages), sorted(self.removed), sorted(self.repaired))
+        reply = await self._ask()
+        if not all(are_valid(call.arguments) for call in reply.calls):
+            self.repaired.add(len(self.messages))
         self._add(reply.message)
         return reply
+
+    async def _ask(self) -> Reply:
+        retries = min(_ANSWER_RETRIES, self.endpoint.retries)
+        for attempt in range(retries):
+            try:
+                return await self._request(self.sent)
+            except UnusableAnswer:
+                await asyncio.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        return await self._request(self.sent)
 
     def say(self, text: str) -> None:
         self._add(self._user_message(text))
@@ -112,10 +138,12 @@ class Conversation(ABC):
 
     @property
     def sent(self) -> list[NativeMessage]:
-        return [
-            self._without_answer(message) if index in self.removed else message
-            for index, message in enumerate(self.messages)
-        ]
+        return [self._as_sent(index, message) for index, message in enumerate(self.messages)]
+
+    def _as_sent(self, index: int, message: NativeMessage) -> NativeMessage:
+        if index in self.removed:
+            return self._without_answer(message)
+        return self._with_valid_arguments(message) if index in self.repaired else message
 
     def _add(self, message: NativeMessage) -> None:
         self.messages.append(message)
@@ -143,6 +171,10 @@ class Conversation(ABC):
     @abstractmethod
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         """The same message with REMOVED_ANSWER in place of the tool's answer."""
+
+    @abstractmethod
+    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
+        """The same reply with a valid object in place of arguments that no server can parse."""
 
 
 @dataclass(frozen=True)

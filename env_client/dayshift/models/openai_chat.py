@@ -1,11 +1,14 @@
 """Chat completions of OpenAI, and of the servers that speak its protocol: vLLM, SGLang, llama.cpp, Ollama."""
 
+import json
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from dayshift.chat_messages import ChatMessage
+from pydantic import BaseModel
+
+from dayshift.chat_messages import ChatMessage, ToolCall
 from dayshift.errors import MissingExtra
 from dayshift.models.conversation import (
     REMOVED_ANSWER,
@@ -14,15 +17,25 @@ from dayshift.models.conversation import (
     Model,
     ModelUnavailable,
     NativeMessage,
-    ProviderFailure,
     Reply,
     ToolRequest,
     Usage,
 )
+from dayshift.models.provider_answer import (
+    ProviderAnswer,
+    ProviderFailure,
+    raise_bad_answer,
+    raise_error_in_answer,
+    read_answer,
+)
+from dayshift.models.valid_arguments import make_valid
 from dayshift.operations import OpenAiTool
 
 # A local server asks for no key, but the SDK does not start without one.
 _NO_KEY = "none"
+# OpenRouter writes the first where its upstream failed in the middle of a reply; vLLM and SGLang write the second where
+# the server itself gave a request up.
+_FAILED = frozenset({"error", "abort"})
 
 
 class OpenAiChat(Model):
@@ -49,12 +62,12 @@ class ChatConversation(Conversation):
     def __init__(
         self, model: OpenAiChat, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int
     ) -> None:
-        super().__init__(system_prompt, tools, max_context_tokens)
+        super().__init__(model.endpoint, system_prompt, tools, max_context_tokens)
         self._model = model
         self._add({"role": "system", "content": system_prompt})
 
     async def _request(self, messages: list[NativeMessage]) -> Reply:
-        endpoint, sampling = self._model.endpoint, self._model.endpoint.sampling
+        endpoint, sampling = self.endpoint, self.endpoint.sampling
         options: dict[str, Any] = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -68,14 +81,14 @@ class ChatConversation(Conversation):
         # OpenAI's own reasoning models refuse `max_tokens`, and other servers do not know the newer name.
         limit = "max_tokens" if endpoint.base_url else "max_completion_tokens"
         async with translate_errors():
-            completion = await self._model.client.chat.completions.create(
+            answer = await self._model.client.chat.completions.with_raw_response.create(
                 model=endpoint.model,
                 messages=messages,
                 extra_body=extra,
                 **{limit: sampling.max_output_tokens},
                 **{name: value for name, value in options.items() if value is not None},
             )
-        return _parse_completion(completion.model_dump(mode="json"))
+        return _build_reply(read_answer(_Completion, answer.http_response.content))
 
     def _user_message(self, text: str) -> NativeMessage:
         return {"role": "user", "content": text}
@@ -85,6 +98,15 @@ class ChatConversation(Conversation):
 
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         return {**message, "content": REMOVED_ANSWER}
+
+    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
+        return {**message, "tool_calls": [with_valid_arguments(call) for call in message["tool_calls"]]}
+
+
+def with_valid_arguments(call: ToolCall) -> ToolCall:
+    """Returns a call of OpenAI's chat API as it is sent back to a server."""
+    function = call["function"]
+    return {**call, "function": {**function, "arguments": make_valid(str(function["arguments"]))}}
 
 
 def create_client(endpoint: Endpoint) -> Any:
@@ -111,57 +133,111 @@ async def translate_errors() -> AsyncIterator[None]:
     except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
         raise ModelUnavailable(f"the provider refuses: {error}") from error
     except openai.OpenAIError as error:
-        raise ProviderFailure(type(error).__name__, str(error)[:1000]) from error
-    except ValueError as error:
-        # The SDK reads the answer itself; one that is not JSON is the provider's failure.
-        raise ProviderFailure("BadAnswer", f"the provider's answer cannot be read: {error}"[:1000]) from error
+        raise ProviderFailure(type(error).__name__, str(error)) from error
 
 
-def _parse_completion(completion: Mapping[str, Any]) -> Reply:
-    choices = completion.get("choices") or [{}]
-    choice = choices[0]
-    message = choice.get("message") or {}
+class _Function(BaseModel):
+    name: str | None = None
+    # Text; some servers write the object itself.
+    arguments: Any = None
+
+
+class _ToolCall(BaseModel):
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _ReplyMessage(BaseModel):
+    content: str | list[dict[str, Any]] | None = None
+    tool_calls: list[_ToolCall] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _TokenLogprob(BaseModel):
+    logprob: float
+
+
+class _Logprobs(BaseModel):
+    content: list[_TokenLogprob] | None = None
+
+
+class _Choice(BaseModel):
+    message: _ReplyMessage | None = None
+    finish_reason: str | None = None
+    error: Any = None
+    token_ids: tuple[int, ...] | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _TokenDetails(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _ChatUsage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _TokenDetails | None = None
+
+
+class _Completion(ProviderAnswer):
+    choices: list[_Choice] | None = None
+    usage: _ChatUsage | None = None
+    prompt_token_ids: tuple[int, ...] | None = None
+
+
+def _build_reply(completion: _Completion) -> Reply:
+    if not completion.choices:
+        raise_bad_answer("it holds no choice")
+    choice = completion.choices[0]
+    if choice.error or choice.finish_reason in _FAILED:
+        raise_error_in_answer(choice.error or f"finish_reason {choice.finish_reason}")
+    if choice.message is None:
+        raise_bad_answer("its choice holds no message")
+    message = choice.message
     calls = tuple(
-        ToolRequest(call.get("id") or "", call["function"].get("name") or "", call["function"].get("arguments") or "")
-        for call in message.get("tool_calls") or ()
-        if call.get("function")
+        ToolRequest(call.id or "", call.function.name or "", _write_arguments(call.function.arguments))
+        for call in message.tool_calls or ()
+        if call.function is not None
     )
+    logprobs = choice.logprobs.content if choice.logprobs is not None else None
     return Reply(
-        message=_assistant_message(message, calls),
-        text=message.get("content") or "",
+        message=_assistant_message(message.content, calls),
+        text=_join_text(message.content),
         calls=calls,
-        finish_reason=choice.get("finish_reason") or "none",
-        reasoning=message.get("reasoning_content") or message.get("reasoning") or "",
-        usage=_parse_usage(completion.get("usage")),
-        prompt_token_ids=_integers(completion.get("prompt_token_ids")),
-        token_ids=_integers(choice.get("token_ids")),
-        logprobs=_parse_logprobs(choice.get("logprobs")),
+        finish_reason=choice.finish_reason or "none",
+        reasoning=message.reasoning_content or message.reasoning or "",
+        usage=_convert_usage(completion.usage),
+        prompt_token_ids=completion.prompt_token_ids,
+        token_ids=choice.token_ids,
+        logprobs=tuple(token.logprob for token in logprobs) if logprobs else None,
     )
 
 
-def _assistant_message(message: Mapping[str, Any], calls: Sequence[ToolRequest]) -> NativeMessage:
+def _write_arguments(arguments: Any) -> str:
+    if arguments is None:
+        return ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _join_text(content: str | list[dict[str, Any]] | None) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part["text"]) for part in content if part.get("text"))
+    return content or ""
+
+
+def _assistant_message(content: str | list[dict[str, Any]] | None, calls: Sequence[ToolRequest]) -> NativeMessage:
     """The reply as it is sent back; an empty one gets an empty text, since servers refuse a message without both."""
     tool_calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in calls
     ]
-    content = message.get("content") or (None if tool_calls else "")
+    content = content or (None if tool_calls else "")
     return {"role": "assistant", "content": content, **({"tool_calls": tool_calls} if tool_calls else {})}
 
 
-def _parse_usage(usage: Mapping[str, Any] | None) -> Usage | None:
-    if not usage:
+def _convert_usage(usage: _ChatUsage | None) -> Usage | None:
+    if usage is None:
         return None
-    details = usage.get("prompt_tokens_details") or {}
-    return Usage(
-        usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0, details.get("cached_tokens") or 0
-    )
-
-
-def _parse_logprobs(logprobs: Mapping[str, Any] | None) -> tuple[float, ...] | None:
-    content = (logprobs or {}).get("content")
-    return None if not content else tuple(token["logprob"] for token in content)
-
-
-def _integers(values: Sequence[int] | None) -> tuple[int, ...] | None:
-    return None if values is None else tuple(values)
+    details = usage.prompt_tokens_details or _TokenDetails()
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, details.cached_tokens or 0)

@@ -1,7 +1,9 @@
 """OpenAI's Responses API."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 from dayshift.chat_messages import ChatMessage, assistant_message, make_tool_call
 from dayshift.models.conversation import (
@@ -15,10 +17,14 @@ from dayshift.models.conversation import (
     Usage,
 )
 from dayshift.models.openai_chat import create_client, translate_errors
+from dayshift.models.provider_answer import ProviderAnswer, raise_bad_answer, raise_error_in_answer, read_answer
+from dayshift.models.valid_arguments import make_valid
 from dayshift.operations import OpenAiTool
 
 # The items of one reply travel together: reasoning must stay in front of the call that it led to.
 _ITEMS = "items"
+# A reply that is cut off is the model's own. Any other status says that there is no reply: failed, cancelled, queued.
+_FINISHED = frozenset({"completed", "incomplete", None})
 
 
 class OpenAiResponses(Model):
@@ -41,7 +47,7 @@ class OpenAiResponses(Model):
             return [{"role": "tool", "tool_call_id": message["call_id"], "content": message["output"]}]
         if _ITEMS not in message:
             return [{"role": message["role"], "content": message["content"]}]
-        reply = _parse_response({"output": message[_ITEMS]})
+        reply = _build_reply(_Response.model_validate({"output": message[_ITEMS]}))
         return [assistant_message(reply.text, [make_tool_call(c.id, c.name, c.arguments) for c in reply.calls])]
 
     async def close(self) -> None:
@@ -52,16 +58,16 @@ class ResponsesConversation(Conversation):
     def __init__(
         self, model: OpenAiResponses, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int
     ) -> None:
-        super().__init__(system_prompt, tools, max_context_tokens)
+        super().__init__(model.endpoint, system_prompt, tools, max_context_tokens)
         self._model = model
         self._tools = [{"type": "function", "strict": False, **tool["function"]} for tool in tools]
 
     async def _request(self, messages: list[NativeMessage]) -> Reply:
-        endpoint, sampling = self._model.endpoint, self._model.endpoint.sampling
+        endpoint, sampling = self.endpoint, self.endpoint.sampling
         options = {"temperature": sampling.temperature, "top_p": sampling.top_p}
         items = [item for message in messages for item in message.get(_ITEMS, [message])]
         async with translate_errors():
-            response = await self._model.client.responses.create(
+            answer = await self._model.client.responses.with_raw_response.create(
                 model=endpoint.model,
                 instructions=self.system_prompt,
                 input=items,
@@ -72,7 +78,7 @@ class ResponsesConversation(Conversation):
                 include=["reasoning.encrypted_content"],
                 **{name: value for name, value in options.items() if value is not None},
             )
-        return _parse_response(response.model_dump(mode="json", exclude_none=True))
+        return _build_reply(read_answer(_Response, answer.http_response.content))
 
     def _user_message(self, text: str) -> NativeMessage:
         return {"role": "user", "content": text}
@@ -83,24 +89,68 @@ class ResponsesConversation(Conversation):
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         return {**message, "output": REMOVED_ANSWER}
 
+    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
+        return {_ITEMS: [_with_valid_arguments(item) for item in message[_ITEMS]]}
 
-def _parse_response(response: Mapping[str, Any]) -> Reply:
-    items = response.get("output") or []
-    by_type: dict[str, list[Mapping[str, Any]]] = {}
-    for item in items:
-        by_type.setdefault(item.get("type", ""), []).append(item)
-    texts = [part.get("text", "") for item in by_type.get("message", ()) for part in item.get("content") or ()]
-    thoughts = [part.get("text", "") for item in by_type.get("reasoning", ()) for part in item.get("summary") or ()]
-    usage = response.get("usage")
-    details = response.get("incomplete_details") or {}
+
+def _with_valid_arguments(item: dict[str, Any]) -> dict[str, Any]:
+    if item.get("type") != "function_call":
+        return item
+    return {**item, "arguments": make_valid(item.get("arguments", ""))}
+
+
+class _Item(BaseModel):
+    """An item of a reply; fields that are not read are kept for the next request."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str | None = None
+    content: Any = None
+    summary: Any = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Incomplete(BaseModel):
+    reason: str | None = None
+
+
+class _ResponseUsage(BaseModel):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class _Response(ProviderAnswer):
+    status: str | None = None
+    output: list[_Item] | None = None
+    incomplete_details: _Incomplete | None = None
+    usage: _ResponseUsage | None = None
+
+
+def _build_reply(response: _Response) -> Reply:
+    if response.status not in _FINISHED:
+        raise_error_in_answer(f"status {response.status}")
+    if response.output is None:
+        raise_bad_answer("it holds no output")
+    by_type: dict[str | None, list[_Item]] = {}
+    for item in response.output:
+        by_type.setdefault(item.type, []).append(item)
+    reason = response.incomplete_details.reason if response.incomplete_details is not None else None
+    usage = response.usage
     return Reply(
-        message={_ITEMS: list(items)},
-        text="\n".join(texts),
+        message={_ITEMS: [item.model_dump(exclude_unset=True, exclude_none=True) for item in response.output]},
+        text="\n".join(text for item in by_type.get("message", ()) for text in _read_texts(item.content)),
         calls=tuple(
-            ToolRequest(item.get("call_id", ""), item.get("name", ""), item.get("arguments", ""))
+            ToolRequest(item.call_id or "", item.name or "", item.arguments or "")
             for item in by_type.get("function_call", ())
         ),
-        finish_reason=details.get("reason") or response.get("status") or "none",
-        reasoning="\n".join(thoughts),
-        usage=None if not usage else Usage(usage.get("input_tokens", 0), usage.get("output_tokens", 0)),
+        finish_reason=reason or response.status or "none",
+        reasoning="\n".join(text for item in by_type.get("reasoning", ()) for text in _read_texts(item.summary)),
+        usage=None if usage is None else Usage(usage.input_tokens or 0, usage.output_tokens or 0),
     )
+
+
+def _read_texts(parts: Any) -> list[str]:
+    found = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return [text for text in found if isinstance(text, str)]

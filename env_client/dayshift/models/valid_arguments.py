@@ -1,0 +1,37 @@
+"""The arguments of a model's calls as they are sent back to a server.
+
+llama.cpp, vLLM and SGLang parse the arguments of earlier calls when they render a prompt, and refuse a conversation
+that holds arguments which are no JSON object. A model that wrote such arguments would lose exactly the episodes in
+which it did.
+"""
+
+import json
+from typing import Any
+
+from dayshift.calls import parse_arguments
+from dayshift.errors import BadArguments
+
+# The name under which the text of unreadable arguments is sent back.
+UNREADABLE = "unreadable_arguments"
+
+
+def are_valid(arguments: str) -> bool:
+    """True for the text of a JSON object, which any server can parse."""
+    try:
+        parse_arguments(arguments)
+    except BadArguments:
+        return False
+    return bool(arguments)
+
+
+def make_valid(arguments: str) -> str:
+    """Returns arguments that are a JSON object as they are, and others as an object that holds their text."""
+    if are_valid(arguments):
+        return arguments
+    return json.dumps({UNREADABLE: arguments} if arguments.strip() else {}, ensure_ascii=False)
+
+
+def make_valid_object(arguments: Any) -> dict[str, Any]:
+    """The same for a protocol that writes arguments as an object."""
+    valid: dict[str, Any] = json.loads(make_valid(json.dumps(arguments, ensure_ascii=False)))
+    return valid
