@@ -261,6 +261,7 @@ class _Player(ABC):
                     surface=self.options.surface,
                     max_answer_chars=self.options.max_answer_chars,
                     policy=self.options.model,
+                    policy_version=self.options.policy_version,
                 )
             except RetryLater as error:
                 if not attempts_left:

@@ -67,7 +67,7 @@ def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Map
     """
     name = operation.get("operationId", "")
     fields = {
-        parameter["name"]: {**parameter.get("schema", {}), **_describe(parameter)}
+        parameter["name"]: {**parameter.get("schema", {}), **_keep_description(parameter)}
         for parameter in operation.get("parameters", ())
     }
     for content in operation.get("requestBody", {}).get("content", {}).values():
@@ -82,7 +82,7 @@ def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Map
         operation[_TEXTS] = found
 
 
-def _describe(parameter: Mapping[str, Any]) -> dict[str, Any]:
+def _keep_description(parameter: Mapping[str, Any]) -> dict[str, Any]:
     return {"description": parameter["description"]} if parameter.get("description") else {}
 
 
