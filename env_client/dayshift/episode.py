@@ -247,7 +247,7 @@ class AsyncEpisode(_EpisodeState):
         await self._connection.run(self.protocol.fetch_diff())
 
     @asynccontextmanager
-    async def kept_alive(self, every: float = _KEEP_ALIVE_SECONDS) -> AsyncIterator[Self]:
+    async def keep_alive(self, every: float = _KEEP_ALIVE_SECONDS) -> AsyncIterator[Self]:
         """Keeps the episode's lease while its agent waits for something else, such as a slow model."""
         ping = asyncio.create_task(self._keep_alive(every))
         try:

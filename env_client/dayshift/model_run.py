@@ -242,7 +242,7 @@ class _Player(ABC):
             raise
         except (HarnessFault, UsageError) as error:
             return self._record_unopened(request, explain_unopened(error))
-        async with episode, episode.kept_alive():
+        async with episode, episode.keep_alive():
             return await self._finish(episode)
 
     def _record_unopened(self, request: OpenRequest, quarantine: Quarantine) -> Trajectory:

@@ -22,7 +22,7 @@ class SharedLines:
         self._file = path.open("a+b", buffering=0)
 
     def append(self, line: str) -> None:
-        with self._locked():
+        with self._lock():
             self._cut_torn_line()
             rest = memoryview(line.encode() + b"\n")
             while rest:
@@ -32,7 +32,7 @@ class SharedLines:
         self._file.close()
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         if not _HAS_LOCKS:
             yield
             return

@@ -232,7 +232,7 @@ def test_the_lease_of_an_episode_is_kept_while_its_agent_waits(address: Address)
     async def compare() -> tuple[float, float]:
         async with AsyncConnection(address) as connection, await AsyncEpisode.open(TASK, connection=connection) as one:
             alone = await _idle_seconds(connection, one)
-            async with one.kept_alive(every=0.1):
+            async with one.keep_alive(every=0.1):
                 kept = await _idle_seconds(connection, one)
         return alone, kept
 

@@ -35,8 +35,8 @@ def whole_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_every_product_lists_and_serves_its_tools(whole_stack: Stack, revision: Revision) -> None:
-    assert READS.keys() == set(catalog.declared())
-    for name in catalog.declared():
+    assert READS.keys() == set(catalog.all_names())
+    for name in catalog.all_names():
         declared = catalog.product(name)
         port = whole_stack.base + declared.port - 8700
         own = Catalogue(read_operations(name, create_api(declared).openapi()))
@@ -65,4 +65,4 @@ async def test_the_lines_that_up_prints_connect_agents(whole_stack: Stack) -> No
     assert shlex.split(added) == ["codex", "mcp", "add", "office", "--url", url, "--bearer-token-env-var", variable]
     assert shlex.split(inspector)[2:] == ["--cli", url, "--header", header, "--method", "tools/list"]
     async with connect(Endpoint(url, token)) as client:
-        assert {name.partition("_")[0] for name in await tool_names(client)} >= set(catalog.declared())
+        assert {name.partition("_")[0] for name in await tool_names(client)} >= set(catalog.all_names())

@@ -24,6 +24,7 @@ UNCHANGED = {
     "tests/repository/test_wheel.py": "it reads one row of each product that needs no sandbox",
     "tests/viewer/make_recordings.py": "it plays some families, and takes the products from the catalogue",
     "tests/viewer/test_pages.py": "it shows those episodes",
+    "tests/viewer/samples.py": "it makes the kinds of answers and lanes that those episodes lack",
     "tests/planting/kinds.py": "a table needs a row there once families plant enough of its rows, and a test says so",
     "tests/planting/test_ids.py": "it opens every family, and names products only where ids are of a form of their own",
     "tests/planting/test_recognition.py": "the same as for the kinds",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from dayshift.viewer.finding_rows import RowFinder, find_mentions, named_ids
+from dayshift.viewer.finding_rows import RowFinder, find_ids, find_mentions
 from dayshift.viewer.model import FindingView
 from dayshift.viewer.plain_words import plain_words
 from dayshift.viewer.summarise import as_record, detail, summarise
@@ -58,7 +58,7 @@ def test_values_are_read_without_knowing_python(written: str, read: str) -> None
 def test_ids_are_told_from_amounts_and_counts() -> None:
     text = "5289840 of ch_0cQljrieBfQAfxEP, #147, ticket 5, records [77, 78] and 36 of 36"
 
-    assert named_ids(text) == ["ch_0cQljrieBfQAfxEP", "147", "5", "77", "78"]
+    assert find_ids(text) == ["ch_0cQljrieBfQAfxEP", "147", "5", "77", "78"]
 
 
 def test_a_named_row_that_nobody_changed_leads_to_the_step_that_met_it() -> None:
@@ -77,7 +77,7 @@ def test_a_number_that_people_use_for_a_row_leads_to_it() -> None:
     shown = view(finding("#147 proposes a branch"), issue, change("labels", 9, body={"number": "148"}))
 
     assert [link["id"] for link in shown["rows"]] == [2_116_368_907]
-    assert RowFinder([issue], {}).named("147 of 148 are right", "billing") == []
+    assert RowFinder([issue], {}).find_named("147 of 148 are right", "billing") == []
 
 
 def test_a_broken_rule_without_a_name_leads_to_the_rows_that_broke_it() -> None:

@@ -21,7 +21,7 @@ Change = Mapping[str, Any]
 Place = tuple[str, str, str]
 
 
-def named_ids(text: str) -> list[str]:
+def find_ids(text: str) -> list[str]:
     """The ids in a text: `ch_0cQljrieBfQAfxEP`, `ticket 5`, `records [7, 8]`, `#147`; amounts and counts are none."""
     numbers = [number.strip() for match in _NUMBERED.finditer(text) for number in match[1].split(",")]
     return list(dict.fromkeys([*_PREFIXED.findall(text), *numbers]))
@@ -33,7 +33,7 @@ def find_mentions(verdict: Mapping[str, Any] | None, steps: Sequence[Mapping[str
         return {}
     texts = [item["because"] for item in verdict.get("findings", [])]
     texts += [item["evidence"] for item in verdict.get("flags", [])]
-    ids = dict.fromkeys(name for text in texts for name in named_ids(text))
+    ids = dict.fromkeys(name for text in texts for name in find_ids(text))
     if not ids:
         return {}
     calls, answers = (
@@ -82,9 +82,9 @@ class RowFinder:
         if by_agent:
             self._by_agent.add(place)
 
-    def named(self, text: str, product: str | None) -> list[RowLink]:
+    def find_named(self, text: str, product: str | None) -> list[RowLink]:
         """The rows that a text names: changed ones where they changed, others where the agent met them."""
-        ids = named_ids(text)
+        ids = find_ids(text)
         links: list[RowLink] = []
         for name in dict.fromkeys([*_TOKEN.findall(text), *ids]):
             changed = [
@@ -92,7 +92,7 @@ class RowFinder:
                 for place in self._by_name.get(name, [])
                 if product in {None, place[0], "answer"} and (place[2] == name or name in ids)
             ]
-            links += changed or ([self._unchanged(name, product)] if name in ids else [])
+            links += changed or ([self._link_unchanged(name, product)] if name in ids else [])
         return links[:_LINKS_SHOWN]
 
     def of_agent(self, text: str, product: str) -> list[RowLink]:
@@ -101,7 +101,7 @@ class RowFinder:
         spoken = [place for place in own if _stem(place[1]) in text.lower().replace("_", " ")]
         return [self._links[place] for place in spoken or own][:_LINKS_SHOWN]
 
-    def _unchanged(self, name: str, product: str | None) -> RowLink:
+    def _link_unchanged(self, name: str, product: str | None) -> RowLink:
         return RowLink(product=product or "", table="", id=name, step=self._mentions.get(name), changed=False)
 
 

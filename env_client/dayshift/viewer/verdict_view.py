@@ -109,7 +109,7 @@ def _finding_view(finding: Mapping[str, Any], rows: RowFinder) -> FindingView:
 
 
 def _find_rows(finding: Mapping[str, Any], rows: RowFinder) -> tuple[list[RowLink], str]:
-    if named := rows.named(finding["because"], finding["product"]):
+    if named := rows.find_named(finding["because"], finding["product"]):
         return named, ""
     is_rule = finding["weight"] <= 0
     # What is reached, or broken, comes of what the agent changed there.
@@ -123,7 +123,7 @@ def _find_rows(finding: Mapping[str, Any], rows: RowFinder) -> tuple[list[RowLin
 
 def flag_views(verdict: Mapping[str, Any] | None, rows: RowFinder) -> list[FlagView]:
     return [
-        FlagView(tag=flag["tag"], evidence=plain_words(flag["evidence"]), rows=rows.named(flag["evidence"], None))
+        FlagView(tag=flag["tag"], evidence=plain_words(flag["evidence"]), rows=rows.find_named(flag["evidence"], None))
         for flag in (verdict or {}).get("flags", [])
     ]
 
