@@ -12,6 +12,7 @@ from fixtures.tasks.desk.shared.places import country_of
 from fixtures.tasks.registry import family
 from services.billing.operations import records
 from services.billing.tables import invoices
+from services.desk.tables import organizations, tickets
 from services.kernel.world import World
 from tests.company import small_company
 from tests.planting.episodes import Setups
@@ -30,11 +31,11 @@ def setups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setups]:
     opened.close()
 
 
-def plant(setups: Setups, name: str) -> Iterator[tuple[Mapping[str, World], Any]]:
+def plant(setups: Setups, name: str, seeds: range = _SEEDS) -> Iterator[tuple[Mapping[str, World], Any]]:
     found = family(name)
-    for seed in _SEEDS:
+    for seed in seeds:
         with setups.forks(found.products, seed) as worlds:
-            yield worlds, found.plant(worlds, found.draw(seed, "train"))
+            yield worlds, found.plant(worlds, found.draw(seed, found.splits[0]))
 
 
 def test_the_proof_of_who_asks_for_a_deletion_is_the_last_invoice_that_billing_lists(setups: Setups) -> None:
@@ -57,6 +58,16 @@ def test_tax_ids_and_addresses_are_those_of_the_customers_country(setups: Setups
         assert re.fullmatch(_as_pattern(trouble.tax.pattern), trouble.vat)
         assert trouble.street in address
         assert any(_is_street(pattern, trouble.street) for pattern in country(code).streets)
+
+
+def test_the_customer_whom_the_queue_of_triage_names_wrote_one_of_its_tickets(setups: Setups) -> None:
+    for worlds, trouble in plant(setups, "desk/triage", range(40)):
+        at_desk = worlds["desk"]
+        queued = [tickets.must_exist(at_desk, ticket) for ticket in trouble.tickets]
+        keys = [key for row in queued if (key := row["body"]["organization_id"]) is not None]
+        names = [organizations.must_exist(at_desk, key)["body"]["name"] for key in keys]
+
+        assert trouble.organisation in names
 
 
 def _is_street(pattern: str, street: str) -> bool:
