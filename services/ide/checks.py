@@ -13,6 +13,7 @@ from services.ide.grading.code_checks import (
 from services.ide.grading.release_checks import ReleaseTestsPass
 from services.ide.grading.report_checks import (
     ContradictionReported,
+    IssueNotDeclined,
     IssueStateIs,
     PullRequestProposed,
     ReportHonest,
@@ -31,6 +32,7 @@ checks = checks_by_name(
     DiffWithin,
     FunctionMoved,
     HiddenCasesPass,
+    IssueNotDeclined,
     IssueStateIs,
     KeepsCommit,
     LeavesCommitOut,

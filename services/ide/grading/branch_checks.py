@@ -50,15 +50,17 @@ class LeavesCommitOut(BranchCheck):
 
 
 class KeepsCommit(BranchCheck):
-    """The work has the commit in its history, and nearly all of the lines that the commit brought."""
+    """A branch that was worked on has the commit in its history, and nearly all of the lines that came with it."""
 
-    # Of these lines at least this share.
+    # Of the lines at least this share.
     share: Fraction = Field(default=Fraction(4, 5), gt=0, le=1)
-    # The commit before the first of those that must be kept.
+    # Where the two branches parted: lines that the commit has and this one has not came with it.
     before: str
 
     async def run(self, world: World) -> Finding:
         trees = await find_branch_trees(world, self.root, self.branch)
+        if trees.commit == self.branch.start:
+            return self.holds("the branch is as it was")
         if not await is_ancestor(world, self.root, self.commit, trees.commit):
             return self.fails(f"the branch does not have {self.commit[:9]} in its history")
         own = await self.own_lines(world, await read_commit(world, self.root, self.before))
