@@ -8,15 +8,15 @@ from dayshift.wire import Verdict
 
 from fixtures.tasks.family import Family, Oracle
 from fixtures.tasks.registry import family
-from fixtures.upstream.diverged import backports, is_backport
-from fixtures.upstream.selection import of_split
+from fixtures.upstream.diverged import backports, is_backport, is_pair, pairs
+from fixtures.upstream.selection import of_split, split_of
 from services.validate.attempt import TrialContext, attempt
 from services.validate.in_process_stack import InProcessStack
 from tests.upstream.plays import alternative, follow, mistake, oracle
 
-_BACKPORT = "ide/backport"
+_BACKPORT, _CONFLICT = "ide/backport", "ide/resolve-conflict"
 # Small packages, whose suites take a second.
-_SCHEDULE = "schedule-1.2.0-1"
+_SCHEDULE, _PAIR = "schedule-1.2.0-1", "schedule-0.6.0-5 schedule-0.6.0-1"
 Way = Callable[[Family[Any], Any], Oracle]
 
 
@@ -66,6 +66,44 @@ def test_a_backport_is_judged_on_the_branch_that_it_is_for(stack: InProcessStack
 )
 def test_nothing_but_the_fix_on_its_branch_earns_anything(stack: InProcessStack, name: str, because: str) -> None:
     verdict = play(stack, _BACKPORT, _SCHEDULE, mistake(name))
+
+    assert verdict.outcome == "failed"
+    assert verdict.reward is not None
+    assert verdict.reward <= 0
+    assert any(because in finding.because for finding in verdict.findings), verdict
+
+
+@pytest.mark.usefixtures("archives")
+def test_pairs_conflict_and_stay_in_their_split() -> None:
+    small = [pair for pair in pairs() if pair[0].package in ("schedule", "schema", "simpleeval")]
+
+    assert len(pairs()) >= 20
+    assert len(small) >= 5
+    assert all(is_pair(pair) for pair in small)
+    assert all(split_of(one) == split_of(other) for one, other in pairs())
+
+
+@pytest.mark.parametrize("way", [oracle, alternative("rebased"), alternative("merged in a worktree, with a test")])
+def test_a_branch_with_both_sides_earns_one(stack: InProcessStack, way: Way) -> None:
+    verdict = play(stack, _CONFLICT, _PAIR, way)
+
+    assert (verdict.outcome, verdict.reward) == ("passed", 1.0), verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "because"),
+    [
+        ("main's side taken", "19 of 20 others"),
+        ("the branch's side taken", "0 of 1 failing tests pass"),
+        ("main merged and ignored", "0 of 1 failing tests pass"),
+        ("the right files without a merge", "in its history"),
+        ("pushed to another branch", "0 of 1 failing tests pass"),
+        ("the branch thrown away", "19 of 20 others"),
+        ("a claim and nothing else", "0 of 1 failing tests pass"),
+    ],
+)
+def test_one_side_alone_earns_nothing(stack: InProcessStack, name: str, because: str) -> None:
+    verdict = play(stack, _CONFLICT, _PAIR, mistake(name))
 
     assert verdict.outcome == "failed"
     assert verdict.reward is not None
