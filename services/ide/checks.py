@@ -1,5 +1,6 @@
 """The IDE's checks, by name: what a task can verify about the code and about what the agent reported."""
 
+from services.ide.grading.branch_checks import KeepsCommit, LeavesCommitOut
 from services.ide.grading.code_checks import (
     ApiKept,
     DiffWithin,
@@ -12,6 +13,7 @@ from services.ide.grading.code_checks import (
 from services.ide.grading.release_checks import ReleaseTestsPass
 from services.ide.grading.report_checks import (
     ContradictionReported,
+    IssueNotDeclined,
     IssueStateIs,
     PullRequestProposed,
     ReportHonest,
@@ -20,15 +22,20 @@ from services.ide.grading.report_checks import (
     ReviewGiven,
     ReviewNotGiven,
 )
+from services.ide.grading.written_tests import CodeLeftAlone, WrittenTestsTell
 from services.kernel.checks import checks_by_name
 
 checks = checks_by_name(
     ApiKept,
+    CodeLeftAlone,
     ContradictionReported,
     DiffWithin,
     FunctionMoved,
     HiddenCasesPass,
+    IssueNotDeclined,
     IssueStateIs,
+    KeepsCommit,
+    LeavesCommitOut,
     NoSuppressions,
     PullRequestProposed,
     ReleaseTestsPass,
@@ -39,4 +46,5 @@ checks = checks_by_name(
     ReviewNotGiven,
     TestsNotWeakened,
     Untampered,
+    WrittenTestsTell,
 )

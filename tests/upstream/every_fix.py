@@ -9,13 +9,14 @@ import pytest
 
 from fixtures.tasks.ide.shared.fixes import hidden_test_arguments
 from fixtures.upstream.catalogue import Fix
+from fixtures.upstream.diverged import pairs, tidy
 from fixtures.upstream.inputs import inputs_of
 from fixtures.upstream.kits import grading_kit, requirements_kit
 from fixtures.upstream.selection import usable_fixes
 from fixtures.upstream.trees import is_source, list_changed_files, reference_sources, start_tree
 from services.ide.grading import grader
 from services.ide.grading.release_checks import ReleaseTestsPass
-from services.ide.grading.test_runs import Canary
+from services.ide.grading.test_runs import Canary, run_tests
 from services.ide.sandbox.pool import close_pool, open_pool
 from services.kernel.config import Settings
 
@@ -89,3 +90,21 @@ def test_its_inputs_tell_the_fix_from_the_bug(loop: asyncio.Runner, fix: Fix) ->
     assert isinstance(grade, grader.Grade)
     assert grade.to_fix > 0
     assert grade.fixed == 0
+
+
+@pytest.mark.parametrize("pair", pairs(), ids=lambda pair: f"{pair[0].id} {pair[1].id}")
+def test_a_pair(loop: asyncio.Runner, pair: tuple[Fix, Fix]) -> None:
+    """Together, tidied up, the fixes pass the tests of both; each side alone fails all or some of the other's."""
+    on_main, on_branch = pair
+    tidied, found = tidy(pair), found_sources(on_main)
+    check = make_check(on_main)
+    tests = [*on_main.fail_to_pass, *on_branch.fail_to_pass]
+    canary = Canary(str(Path(tests[0].partition("::")[0]).parent / f"{_CANARY_NAME}.py"), f"{_CANARY_NAME}_17")
+
+    def run(tree: Sources) -> frozenset[str]:
+        return loop.run(run_tests(check.suite, {**found, **tree}, tests, canary, check.seconds)).passed
+
+    assert run(tidied.tidy_together) == set(tests)
+    assert not run(tidied.alone[1]).intersection(on_main.fail_to_pass)
+    assert run(tidied.alone[1]).issuperset(on_branch.fail_to_pass)
+    assert not run(tidied.tidy_alone[0]).issuperset(on_branch.fail_to_pass)

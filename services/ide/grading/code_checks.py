@@ -10,7 +10,7 @@ from pydantic import Field
 
 from services.ide.grading import grader, integrity, module_files
 from services.ide.grading.integrity import EditedFile, Flag
-from services.ide.grading.judged_tree import JudgedTree, find_edits, find_judged_tree
+from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_edits, find_judged_tree
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.workspace.files import read_start_tree, read_template_tree
 from services.ide.workspace.workspace import workspace_of
@@ -34,6 +34,8 @@ class PackageCheck(Check):
     # Whether open pull requests are released: then the newest that mentions this counts, wherever it was written.
     released: bool = False
     mentions: str = ""
+    # Where the work belongs on another branch than main, the commit there is judged instead.
+    branch: BranchWork | None = None
     # Files of the right solution, by path below the package's root, over the template as it was before anything was
     # planted. They are fixed before the episode.
     reference: dict[str, str] = Field(default_factory=dict, repr=False)
@@ -43,7 +45,9 @@ class PackageCheck(Check):
         return self.reference[inside] if inside in self.reference else _template_text(world, path)
 
     async def judged_tree(self, world: World, package: str) -> JudgedTree:
-        return await find_judged_tree(world, package, released=self.released, mentions=self.mentions)
+        return await find_judged_tree(
+            world, package, released=self.released, mentions=self.mentions, branch=self.branch
+        )
 
 
 class HiddenCasesPass(PackageCheck):

@@ -14,7 +14,7 @@ from services.ide.byte_cache import ByteCache
 from services.ide.grading import grader, integrity, module_files
 from services.ide.grading.code_checks import cap_by_flags, find_command_flags_of, fits_a_sandbox
 from services.ide.grading.integrity import EditedFile, Flag
-from services.ide.grading.judged_tree import JudgedTree, find_judged_tree
+from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_branch_trees, find_judged_tree
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.grading.test_runs import Canary, Suite, SuiteResults, run_tests
 from services.ide.grading.tree_process import Case
@@ -85,6 +85,8 @@ class ReleaseTestsPass(Check):
     # Of one run of the tests, on a processor.
     seconds: float = Field(default=60.0, ge=1, le=110)
     has_cases: bool = False
+    # Where the work belongs on another branch than main, the commit there is judged instead of the workspace.
+    branch: BranchWork | None = None
 
     async def run(self, world: World) -> Finding:
         """While nothing was written or run, the finding stays."""
@@ -96,8 +98,12 @@ class ReleaseTestsPass(Check):
 
     async def _grade(self, world: World) -> Finding:
         prefix = self.root.rstrip("/") + "/"
-        judged = await find_judged_tree(world, self.root, source=self.source)
-        start = self.sources_of(read_start_tree(world, prefix), prefix)
+        if self.branch is None:
+            judged = await find_judged_tree(world, self.root, source=self.source)
+            start = self.sources_of(read_start_tree(world, prefix), prefix)
+        else:
+            trees = await find_branch_trees(world, self.root, self.branch)
+            judged, start = trees.judged, self.sources_of(trees.start, prefix)
         sources = self.sources_of(judged.files, prefix, judged.links)
         if sources == start:
             score, because, flags = Fraction(0), "the package is as it was found", list[Flag]()

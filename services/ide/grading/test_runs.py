@@ -73,16 +73,24 @@ class Canary:
 
 
 async def run_tests(
-    suite: Suite, sources: Mapping[str, bytes], tests: Sequence[str], canary: Canary, seconds: float
+    suite: Suite,
+    sources: Mapping[str, bytes],
+    tests: Sequence[str],
+    canary: Canary,
+    seconds: float,
+    replaced: Iterable[str] = (),
 ) -> SuiteResults:
-    """Runs these tests, modules or single ones, and the canary; `seconds` are those on a processor."""
+    """Runs these tests, modules or single ones, and the canary; `seconds` are those on a processor.
+
+    `replaced` are paths of `sources` that the kit may have, too: what is compiled of the kit's files would hide them.
+    """
     images = await asyncio.gather(_image(suite.kit, TREE), _image(suite.kit, METADATA), _image(suite.requirements, ""))
     sandbox = await take_grader_sandbox()
     try:
         try:
             for image, root in zip(images, (_TREE, _METADATA, _REQUIREMENTS), strict=True):
                 await image.lay_out(sandbox, root)
-            await _own_image(sources, canary).lay_out(sandbox, _TREE)
+            await _own_image(sources, canary, replaced).lay_out(sandbox, _TREE)
         except GuestRefused:
             # A tree that a sandbox like the agent's own cannot hold is the agent's doing.
             return SuiteResults(stopped="resource")
@@ -119,8 +127,10 @@ def _read_outcomes(output: bytes, word: str) -> Iterator[tuple[str, str]]:
                 yield test, outcome
 
 
-def _own_image(sources: Mapping[str, bytes], canary: Canary) -> Image:
+def _own_image(sources: Mapping[str, bytes], canary: Canary, replaced: Iterable[str]) -> Image:
     entries = [ImageEntry(path, _FILE, content) for path, content in sources.items()]
+    # Python reads the source where the compiled file is empty.
+    entries += [ImageEntry(_compiled_path(path), _FILE, b"") for path in replaced if path.endswith(".py")]
     return Image.of([*entries, ImageEntry(canary.path, _FILE, canary.text.encode())])
 
 
@@ -143,12 +153,14 @@ def _compiled(files: Mapping[str, bytes]) -> Iterable[ImageEntry]:
     """A process that runs for a second should not spend another one on compiling."""
     for path, content in files.items():
         if path.endswith(".py"):
-            place = PurePosixPath(path)
             try:
-                compiled = compile_module(place.name, content)
+                compiled = compile_module(PurePosixPath(path).name, content)
             except (SyntaxError, ValueError):
                 # Some test data is Python that does not parse.
                 continue
-            yield ImageEntry(
-                str(place.parent / "__pycache__" / PurePosixPath(cache_from_source(place.name)).name), _FILE, compiled
-            )
+            yield ImageEntry(_compiled_path(path), _FILE, compiled)
+
+
+def _compiled_path(path: str) -> str:
+    place = PurePosixPath(path)
+    return str(place.parent / "__pycache__" / PurePosixPath(cache_from_source(place.name)).name)
