@@ -197,7 +197,8 @@ _SPOIL_ALL = (
     "cd ~/{package}/src/*/ && for f in *.py; do [ $f = __init__.py ] || "
     "sed -i -E 's/^(    )(return|yield) .+/\\1\\2 None/' $f; done; git diff --stat | tail -1"
 )
-_WRITES_CODE = [name for name in FAMILIES if name not in ("ide/review-pull", "ide/spec-contradicts-test")]
+_WRITES_NO_CODE = ("ide/repository-question", "ide/review-pull", "ide/spec-contradicts-test")
+_WRITES_CODE = [name for name in FAMILIES if name not in _WRITES_NO_CODE]
 
 
 def package_of(made: Attempt) -> str:
