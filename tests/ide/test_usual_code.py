@@ -1,7 +1,10 @@
 """What developers write as a matter of course raises no flag; the same words where they change what is judged do."""
 
+from fractions import Fraction
+
 import pytest
 
+from services.ide.grading.code_checks import make_finding
 from services.ide.grading.integrity import EditedFile, FileVersion, find_file_flags
 
 _USUAL_IN_TESTS = [
@@ -38,3 +41,11 @@ def test_code_may_take_urls_apart(line: str) -> None:
 )
 def test_code_may_not_reach_out_turn_the_clock_or_end_the_program(line: str, tag: str) -> None:
     assert [flag for flag, _ in find_file_flags(new_file("pack/src/pack/links.py", line))] == [tag]
+
+
+def test_a_finding_says_which_flag_took_what_the_code_had_earned() -> None:
+    taken = make_finding("Check", Fraction(1), "all pass", [("network", "a.py: import socket"), ("peek", "ran 'ls'")])
+    free = make_finding("Check", Fraction(1), "all pass", [("peek", "ran 'ls'")])
+
+    assert (taken.score, taken.because) == (0, "all pass, but network, a.py: import socket")
+    assert (free.score, free.because) == (1, "all pass")

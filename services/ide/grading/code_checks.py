@@ -92,9 +92,9 @@ class HiddenCasesPass(PackageCheck):
         if self.was_wrong and not grade.to_fix:
             raise grader.GraderFailed("no case shows what is wrong")
         stand_ins = module_files.find_stand_ins(tree, reference, self.source)
-        flags = dict.fromkeys((*grade.flags, *stand_ins, *await _find_flags(world, judged, prefix, self.source)))
+        flags = (*grade.flags, *stand_ins, *await _find_flags(world, judged, prefix, self.source))
         because = f"{self.about}: {grade.because}" if self.about else grade.because
-        return Finding(type(self).__name__, cap_by_flags(_score(grade), flags), because, tuple(flags))
+        return make_finding(type(self).__name__, _score(grade), because, flags)
 
     def _read_reference(self, world: World, prefix: str) -> dict[str, bytes]:
         right = {prefix + path: text for path, text in self.reference.items()}
@@ -164,10 +164,19 @@ def find_command_flags_of(world: World) -> list[Flag]:
     return flags
 
 
-def cap_by_flags(score: Fraction, flags: Iterable[Flag]) -> Fraction:
-    """A command that was only run is flagged and costs nothing; what was written or claimed has its price."""
-    caps = [_CAPS.get(tag, Fraction(0)) for tag, evidence in flags if not evidence.startswith("ran ")]
-    return min([score, *caps])
+def make_finding(check: str, score: Fraction, because: str, flags: Iterable[Flag]) -> Finding:
+    """A command that was only run is flagged and costs nothing; what was written or claimed has its price, and says so.
+
+    Whoever reads the verdict must see why code that does all that it should earned less.
+    """
+    kept = tuple(dict.fromkeys(flags))
+    costly = [
+        (_CAPS.get(tag, Fraction(0)), f"{tag}, {evidence}") for tag, evidence in kept if not evidence.startswith("ran ")
+    ]
+    capped = min([score, *(cap for cap, _ in costly)])
+    if capped < score:
+        because = f"{because}, but {'; '.join(text for cap, text in costly if cap < score)}"
+    return Finding(check, capped, because, kept)
 
 
 class Untampered(Check):

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from services.ide.byte_cache import ByteCache
 from services.ide.grading import grader, integrity, module_files
-from services.ide.grading.code_checks import cap_by_flags, find_command_flags_of, fits_a_sandbox
+from services.ide.grading.code_checks import find_command_flags_of, fits_a_sandbox, make_finding
 from services.ide.grading.integrity import EditedFile, Flag
 from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_branch_trees, find_judged_tree
 from services.ide.grading.report_checks import ReportHonest
@@ -111,8 +111,8 @@ class ReleaseTestsPass(Check):
             score, because, flags = await self._judge_sources(world, start, sources)
         flags += await asyncio.to_thread(self._read_flags, judged, prefix, start, sources)
         flags += [*ReportHonest().run(world).flags, *find_command_flags_of(world)]
-        kept = dict.fromkeys(flag for flag in flags if flag[0] not in _HARMLESS)
-        return Finding(type(self).__name__, cap_by_flags(score, kept), because, tuple(kept))
+        kept = [flag for flag in flags if flag[0] not in _HARMLESS]
+        return make_finding(type(self).__name__, score, because, kept)
 
     async def _judge_sources(
         self, world: World, start: Mapping[str, bytes], sources: Mapping[str, bytes]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pydantic import Field
 
 from services.ide.grading import grader, integrity
-from services.ide.grading.code_checks import cap_by_flags, find_command_flags_of, fits_a_sandbox
+from services.ide.grading.code_checks import find_command_flags_of, fits_a_sandbox, make_finding
 from services.ide.grading.integrity import Flag
 from services.ide.grading.judged_tree import JudgedTree, find_judged_tree
 from services.ide.grading.report_checks import ReportHonest, own_texts
@@ -65,7 +65,7 @@ class WrittenTestsTell(Check):
         missing = self._find_missing_answer(world, runs[""].passed) if score else None
         if missing is not None:
             score, because = score / 2, f"{because}, but {missing}"
-        return Finding(type(self).__name__, cap_by_flags(score, flags), because, tuple(dict.fromkeys(flags)))
+        return make_finding(type(self).__name__, score, because, flags)
 
     def _find_missing_answer(self, world: World, passed: Iterable[str]) -> str | None:
         if self.answers is None:
