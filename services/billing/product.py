@@ -15,7 +15,8 @@ from services.billing.tables import schema
 from services.kernel.answers import Answer
 from services.kernel.credentials import basic_username, bearer
 from services.kernel.encoding import BRACKETS
-from services.kernel.product import MIB, BenchCall, IdempotentAnswer, Product
+from services.kernel.product import BenchCall, IdempotentAnswer, Product
+from services.kernel.sizes import MIB
 from services.kernel.world import World
 
 _CUSTOMERS = "SELECT id FROM customers WHERE deleted IS NULL"

@@ -10,7 +10,8 @@ from services.crm.operations.imports import run_due
 from services.crm.parameter_texts import PARAMETER_TEXTS
 from services.crm.routes import router
 from services.crm.tables import schema
-from services.kernel.product import MIB, BenchCall, Product
+from services.kernel.product import BenchCall, Product
+from services.kernel.sizes import MIB
 from services.kernel.world import World
 
 _SNIPPET = """\

@@ -11,7 +11,8 @@ from services.desk.parameter_texts import PARAMETER_TEXTS
 from services.desk.routes import router
 from services.desk.tables import schema
 from services.kernel.credentials import basic_password, bearer
-from services.kernel.product import MIB, BenchCall, Product
+from services.kernel.product import BenchCall, Product
+from services.kernel.sizes import MIB
 from services.kernel.world import World
 
 _MOST_A_MINUTE = 700

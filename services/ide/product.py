@@ -11,7 +11,8 @@ from services.ide.sandbox.pool import close_pool, find_missing, open_pool
 from services.ide.tables import schema
 from services.ide.workspace.workspace import close_workspace, write_rows
 from services.kernel.credentials import api_key, basic_password, bearer, token
-from services.kernel.product import MIB, BenchCall, Product
+from services.kernel.product import BenchCall, Product
+from services.kernel.sizes import MIB
 from services.kernel.world import World
 
 _REPOSITORY_PATHS = "SELECT owner || '/' || name FROM repositories"

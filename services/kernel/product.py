@@ -14,11 +14,10 @@ from services.kernel.credentials import CredentialFormat, bearer
 from services.kernel.encoding import JSON, Encoding
 from services.kernel.errors import Refusal
 from services.kernel.judging import Judging
+from services.kernel.sizes import MIB
 from services.kernel.statements import RowTable
 from services.kernel.template import WorldSchema
 from services.kernel.world import World
-
-MIB = 1 << 20
 
 
 class CannotStart(RuntimeError):

@@ -18,8 +18,8 @@ from services.kernel.credentials import bearer
 from services.kernel.errors import Refusal, Unauthenticated, Unavailable
 from services.kernel.file_limit import raise_file_limit
 from services.kernel.logs import start_logging
-from services.kernel.product import MIB
 from services.kernel.serve import KEEP_ALIVE_SECONDS, listener, serve_all
+from services.kernel.sizes import MIB
 from services.mcp.endpoint import PATH, McpEndpoint
 from services.mcp.session import NO_ANSWER, Answered, Session, choose_operations
 from services.mcp.sessions import Sessions

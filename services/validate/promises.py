@@ -20,6 +20,7 @@ from services.validate.needed_values import collect_needed_values
 from services.validate.policies import Policy
 from services.validate.policy_sources import has_policy, is_readable
 from services.validate.reading import Reader
+from services.validate.sample_calls import sample_calls_of
 
 _TOLERANCE = 1e-12
 
@@ -147,7 +148,8 @@ def _most_for_a_part(family: Family[Any], mistake: str, verdict: Verdict) -> flo
     if mistake in family.part_credit:
         return sum(goal.weight * goal.score for goal in goals) + _TOLERANCE
     whole = sum(goal.weight for goal in goals if goal.score == 1)
-    return 0.0 if family.products == ("ide",) else whole + _TOLERANCE
+    is_code = all(sample_calls_of(product).is_judged_whole for product in family.products)
+    return 0.0 if is_code else whole + _TOLERANCE
 
 
 def values_can_be_found(trial: Trial) -> Iterator[PromiseResult]:

@@ -20,6 +20,7 @@ from services.ide.grading.integrity import (
 from tests.ide.sample import MONEY
 from tests.ide.service import Episode, IdeService
 from tests.ide.test_grader import HIDDEN, MONEY_PATH, PLANTED, score, write
+from tests.slowdown import slowdown
 
 UNCHANGED = ("DiffWithin", {"lines": 0, "least": 0})
 SOURCE, TESTS = "ledger/src/ledger", "ledger/tests/test_money.py"
@@ -255,6 +256,7 @@ def test_more_than_anybody_reads_is_judged_in_time_and_stalls_nobody(
     broken.execute(command, timeout=60)
     other = ide.open()
     waits: list[float] = []
+    before = slowdown()
     with ThreadPoolExecutor(1) as pool, other.client() as client:
         began = time.monotonic()
         judged = pool.submit(lambda: (broken.verify(HIDDEN, UNCHANGED)[0], broken.diff(), time.monotonic() - began))
@@ -263,13 +265,15 @@ def test_more_than_anybody_reads_is_judged_in_time_and_stalls_nobody(
             client.get("/api/v3/user").raise_for_status()
             waits.append(time.monotonic() - asked)
     finding, diff, seconds = judged.result()
+    # Other tests run on this machine, too.
+    too_slow = max(before, slowdown())
 
     assert score(finding) == 0
     assert diff["broken"] is None
     assert len(diff["changes"]["net"]) <= 2000
-    assert seconds < 10
-    assert max(waits) < 1, "a request of another episode waited"
-    assert sorted(waits)[len(waits) * 99 // 100] < 0.1
+    assert seconds < 10 * too_slow
+    assert max(waits) < too_slow, "a request of another episode waited"
+    assert sorted(waits)[len(waits) * 99 // 100] < 0.1 * too_slow
 
 
 def test_files_beyond_the_bound_are_one_row_and_known_files_are_compared_all_the_same(broken: Episode) -> None:

@@ -57,7 +57,7 @@ def test_an_outage_is_over_before_it_is_noted_and_lasts_as_long_as_its_credit_sa
         with attempt(context, family("office/outage-shift"), seed) as made:
             opened = made.do(Call("desk.tickets.show", {"ticket_id": made.trouble.problem}))["ticket"]["created_at"]
             comments = made.do(Call("desk.comments.list", {"ticket_id": made.trouble.problem}))["comments"]
-            asked = made.do(Call("desk.tickets.show", {"ticket_id": made.trouble.asking.ticket}))["ticket"][
+            asked = made.do(Call("desk.tickets.show", {"ticket_id": made.trouble.claimant.ticket}))["ticket"][
                 "created_at"
             ]
         note = comments[-1]

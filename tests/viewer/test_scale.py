@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
+from time import perf_counter
 
 import pytest
 from dayshift.recorder import SCORED, Recorder
 from playwright.sync_api import Browser, Page, expect
 
+from tests.slowdown import slowdown
 from tests.viewer.conftest import ServedViewer
 from tests.viewer.samples import long_episode, real_episode
 
@@ -60,14 +61,6 @@ def long(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], Serve
         recorder.record(long_episode(STEPS, ANSWER_CHARS))
     assert (folder / SCORED).stat().st_size > 50_000_000
     return serve(folder)
-
-
-def slowdown() -> float:
-    """How much longer than its own work a process takes here and now: 1 on an idle machine, more on a busy one."""
-    began, worked = perf_counter(), process_time()
-    while process_time() - worked < 0.2:
-        pass
-    return max(1.0, (perf_counter() - began) / (process_time() - worked))
 
 
 def time_pages(page: Page, url: str, selector: str) -> float:

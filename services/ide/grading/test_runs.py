@@ -130,7 +130,7 @@ def _read_outcomes(output: bytes, word: str) -> Iterator[tuple[str, str]]:
 def _own_image(sources: Mapping[str, bytes], canary: Canary, replaced: Iterable[str]) -> Image:
     entries = [ImageEntry(path, _FILE, content) for path, content in sources.items()]
     # Python reads the source where the compiled file is empty.
-    entries += [ImageEntry(_compiled_path(path), _FILE, b"") for path in replaced if path.endswith(".py")]
+    entries += [ImageEntry(_make_compiled_path(path), _FILE, b"") for path in replaced if path.endswith(".py")]
     return Image.of([*entries, ImageEntry(canary.path, _FILE, canary.text.encode())])
 
 
@@ -158,9 +158,9 @@ def _compiled(files: Mapping[str, bytes]) -> Iterable[ImageEntry]:
             except (SyntaxError, ValueError):
                 # Some test data is Python that does not parse.
                 continue
-            yield ImageEntry(_compiled_path(path), _FILE, compiled)
+            yield ImageEntry(_make_compiled_path(path), _FILE, compiled)
 
 
-def _compiled_path(path: str) -> str:
+def _make_compiled_path(path: str) -> str:
     place = PurePosixPath(path)
     return str(place.parent / "__pycache__" / PurePosixPath(cache_from_source(place.name)).name)

@@ -53,7 +53,7 @@ class WrittenTestsTell(Check):
 
     async def run(self, world: World) -> Finding:
         judged = await find_judged_tree(world, self.root, source=self.tests)
-        written = self._written(judged)
+        written = self._collect_written(judged)
         modules = sorted(path for path in written if _is_module(path))
         if not modules:
             return self.fails("no test was written")
@@ -79,7 +79,7 @@ class WrittenTestsTell(Check):
             return "no comment on the issue names one of them"
         return None
 
-    def _written(self, judged: JudgedTree) -> dict[str, bytes]:
+    def _collect_written(self, judged: JudgedTree) -> dict[str, bytes]:
         """New and changed files among the tests, by path below the root."""
         prefix = self.root.rstrip("/") + "/"
         changed = {edit.path for edit in judged.edits if edit.after is not None}

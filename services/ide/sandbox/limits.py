@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from services.kernel.product import MIB
+from services.kernel.sizes import MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,10 @@ class SampleCalls(Protocol):
     def ask_customer(self, thread: int, question: str) -> Call:
         """Return the call that puts a question to the customer of a thread."""
 
+    @property
+    def is_judged_whole(self) -> bool:
+        """Whether work in the product is judged as a whole, as code is."""
+
     def ask_colleague(self, thread: int, question: str) -> Call:
         """Return the call that puts a question to the colleague who decides on a thread."""
 
@@ -59,6 +63,8 @@ class NowhereToWrite:
     """What a product has in which nobody writes to others, no code lies and no rules stand."""
 
     hidden_ids: frozenset[str] = frozenset()
+    # Whether work in it is judged as a whole, as code is: a part of it is worth nothing.
+    is_judged_whole: bool = False
 
     def write_everywhere(self, _brief: str, _text: str, _reviewed: Reviewed, _ask: Ask) -> None:
         return None

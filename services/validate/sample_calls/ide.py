@@ -27,6 +27,7 @@ class IdeSampleCalls(NowhereToWrite):
     """Issues and files of repositories that the task does not speak of bear the mistakes."""
 
     hidden_ids = frozenset({"issue", "pull_id", "repository_id"})
+    is_judged_whole = True
 
     def read_call(self) -> Call:
         return Call("ide.users.me", {})
