@@ -20,7 +20,7 @@ _NOT_NEEDED = frozenset(
 _PATTERNS = {"ReportSays": frozenset({"any_of"}), "ReviewGiven": frozenset({"names"})}
 # Hidden cases judge behaviour, which is in the code and its docs; a review's state follows from what the agent sends.
 _OF_PRODUCT = {"ReviewGiven": frozenset({"state"})}
-_BEHAVIOUR = frozenset({"HiddenCasesPass", "ReleaseTestsPass"})
+_BEHAVIOUR = frozenset({"HiddenCasesPass", "ReleaseTestsPass", "WrittenTestsTell"})
 # Where ids of rows are the product's own business: agents go by the numbers that the brief names.
 _HIDDEN_IDS = {"ide": frozenset({"issue", "pull_id", "repository_id"})}
 
