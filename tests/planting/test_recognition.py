@@ -39,7 +39,8 @@ _NOT_COMPARED = {
     *(("crm", table) for table in ("associations", "list_memberships")),
     ("desk", "sla_targets"),
     # They come with the whole repository that a task is about, and have no dates of their own.
-    *(("ide", table) for table in ("files", "refs")),
+    *(("ide", table) for table in ("files", "refs", "repositories", "histories", "home_kits")),
+    *(("ide", table) for table in ("pulls", "comments", "protections", "workflows")),
 }
 
 # Changed rows that a task comes with as a whole repository, or that follow from a change of another row.
