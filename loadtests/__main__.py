@@ -62,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
         commands.add_parser("check", help="several clients on one episode: are their histories possible?")
     )
     check.add_argument("--seconds", type=float, default=10.0)
+    check.add_argument("--requests", type=int, default=0, help="go on for up to a minute until so many are answered")
     check.add_argument("--clients", type=int, default=6)
     check.add_argument("--runs", type=int, default=1)
     chaos = commands.add_parser("chaos", help="break one part at a time under load and see what becomes of it")

@@ -21,6 +21,7 @@ _LIST = "company"
 _PEOPLE = 3
 _LONGEST_LIST = 90
 _EPISODES = 2
+_LONGEST_EXTENSION = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,9 @@ def check(options: argparse.Namespace) -> int:
     is_clean = True
     with open_target(options) as target:
         for number in range(1, options.runs + 1):
-            verdict = asyncio.run(observe(target, options.seconds, options.clients, options.world, seed=number))
+            verdict = asyncio.run(
+                observe(target, options.seconds, options.requests, options.clients, options.world, seed=number)
+            )
             is_clean = is_clean and verdict.is_clean
             _print(console, number, verdict)
     return 0 if is_clean else 1
@@ -92,15 +95,16 @@ def _print(console: Console, number: int, verdict: Verdict) -> None:
         console.print(f"  {line}", highlight=False, markup=False)
 
 
-async def observe(target: Target, seconds: float, clients: int, world: str, seed: int) -> Verdict:
-    """Let the clients work for so long, then decide."""
+async def observe(target: Target, seconds: float, least: int, clients: int, world: str, seed: int) -> Verdict:
+    """Let the clients work for so long, and longer where a busy machine answered too few requests; then decide."""
     began = time.perf_counter()
     async with httpx.AsyncClient(timeout=30, trust_env=False, limits=httpx.Limits(max_connections=100)) as client:
         episodes = [await _open_episode(client, target, world, seed * 100 + number) for number in range(_EPISODES)]
         until = time.perf_counter() + seconds
+        least_of_each = least // _EPISODES
         await asyncio.gather(
             *(
-                _Client(client, shared, random.Random(seed * 1000 + index * 10 + which), index).work(until)  # noqa: S311 - a load generator
+                _Client(client, shared, seed * 1000 + index * 10 + which, index).work(until, least_of_each)
                 for which, shared in enumerate(episodes)
                 for index in range(clients)
             )
@@ -136,17 +140,17 @@ async def _open_episode(client: httpx.AsyncClient, target: Target, world: str, s
 class _Client:
     """One of several who work on the same episode without knowing of each other."""
 
-    def __init__(self, client: httpx.AsyncClient, shared: SharedEpisode, chance: random.Random, number: int) -> None:
+    def __init__(self, client: httpx.AsyncClient, shared: SharedEpisode, seed: int, number: int) -> None:
         access = shared.opened.products["crm"]
         self._client = client
         self._shared = shared
-        self._chance = chance
+        self._chance = random.Random(seed)  # noqa: S311 - a load generator
         self._number = number
         self._base = access.base_url.rstrip("/")
         self._headers = {"authorization": f"Bearer {access.credential}"}
         self._written = 0
 
-    async def work(self, until: float) -> None:
+    async def work(self, until: float, least: int) -> None:
         ways = (
             (self._write, 4),
             (self._write_several, 1),
@@ -157,7 +161,9 @@ class _Client:
             (self._batch_read, 1),
             (self._read_list, 1),
         )
-        while time.perf_counter() < until:
+        while time.perf_counter() < until or (
+            self._shared.requests < least and time.perf_counter() < until + _LONGEST_EXTENSION
+        ):
             (way,) = self._chance.choices([one for one, _ in ways], [weight for _, weight in ways])
             await way()
 

