@@ -28,7 +28,7 @@ class Console:
     client: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self.client = httpx.Client(base_url=self.url, timeout=60)
+        self.client = httpx.Client(base_url=self.url, timeout=120)
         self.stack.clients.append(self.client)
 
     @property

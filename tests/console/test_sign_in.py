@@ -13,7 +13,7 @@ from tests.control.stack import PLAYGROUND, TOKEN, Stack
 
 @pytest.fixture
 def stranger(stack: Stack) -> httpx.Client:
-    client = httpx.Client(base_url=Console(stack).url, timeout=30)
+    client = httpx.Client(base_url=Console(stack).url, timeout=120)
     stack.clients.append(client)
     return client
 

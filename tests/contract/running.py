@@ -69,7 +69,7 @@ class Account:
         self.running = running
         self.episode = episode
         self.key = episode.opening.credential
-        self.http = httpx.Client(base_url=running.url, headers={"authorization": f"Bearer {self.key}"}, timeout=30)
+        self.http = httpx.Client(base_url=running.url, headers={"authorization": f"Bearer {self.key}"}, timeout=120)
 
     @property
     def world(self) -> World:

@@ -77,7 +77,7 @@ class Stack:
             start_new_session=True,
         )
         self.control = httpx.Client(
-            base_url=f"http://127.0.0.1:{self.base}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=30
+            base_url=f"http://127.0.0.1:{self.base}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=120
         )
         try:
             eventually(lambda: self._is_up() or self.process.poll() is not None, seconds=120, what=self.output)
@@ -133,7 +133,7 @@ class Stack:
 
     def playground(self) -> httpx.Client:
         return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.base + 1}", headers={"authorization": f"Bearer {PLAYGROUND}"}
+            base_url=f"http://127.0.0.1:{self.base + 1}", headers={"authorization": f"Bearer {PLAYGROUND}"}, timeout=120
         )
 
 
@@ -147,7 +147,7 @@ class Attempt:
         access = opened["products"]["crm"]
         # Closed with the stack.
         self.agent = httpx.Client(
-            base_url=access["base_url"], headers={"authorization": f"Bearer {access['credential']}"}, timeout=30
+            base_url=access["base_url"], headers={"authorization": f"Bearer {access['credential']}"}, timeout=120
         )
         stack.clients.append(self.agent)
 

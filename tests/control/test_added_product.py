@@ -142,7 +142,7 @@ def test_it_runs_as_processes_of_its_own_when_the_environment_names_it(
     assert set(stack.children()) == {"library", "control"}
     opened = stack.control.post("/v1/episodes", json={"task": TASK, "seed": 7}).json()
     access = opened["products"]["library"]
-    with httpx.Client(headers={"authorization": f"Bearer {access['credential']}"}) as agent:
+    with httpx.Client(headers={"authorization": f"Bearer {access['credential']}"}, timeout=120) as agent:
         assert agent.get(f"{access['base_url']}/books/1").json()["title"] == "Volume 1"
     verdict = stack.control.post(f"/v1/episodes/{opened['episode_id']}/submit", json={}).json()
     assert (verdict["outcome"], verdict["reward"]) == ("failed", 0.0)

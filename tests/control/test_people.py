@@ -25,7 +25,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture
 def browser(stack: Stack) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=f"http://127.0.0.1:{stack.base}", headers=BROWSER, timeout=30) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{stack.base}", headers=BROWSER, timeout=120) as client:
         yield client
 
 

@@ -17,7 +17,7 @@ from tests.desk.office import CLOSED, LENA, MARA, NEW, OPEN, STAFF
 
 def test_a_token_comes_as_bearer_or_with_an_address(account: Account) -> None:
     pair = base64.b64encode(f"{STAFF[MARA][1]}/token:{account.key}".encode()).decode()
-    plain = httpx.Client(base_url=account.running.url)
+    plain = httpx.Client(base_url=account.running.url, timeout=120)
     answers = [
         plain.get("/api/v2/users/me.json", headers={"authorization": written})
         for written in (f"Bearer {account.key}", f"Basic {pair}")

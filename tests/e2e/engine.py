@@ -73,7 +73,7 @@ class Composed:
             "DAYSHIFT_RELAY": f"{self.base + 11}-{self.base + 13}",
             "DAYSHIFT_LOG": "warning",
         }
-        self.control = httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60)
+        self.control = httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=120)
 
     @property
     def url(self) -> str:

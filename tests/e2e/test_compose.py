@@ -46,7 +46,7 @@ def stack() -> Iterator[Composed]:
 def _agent(opened: dict[str, object], product: str = "crm") -> httpx.Client:
     access = opened["products"][product]  # type: ignore[index]
     return httpx.Client(
-        base_url=access["base_url"], headers={"authorization": f"Bearer {access['credential']}"}, timeout=60
+        base_url=access["base_url"], headers={"authorization": f"Bearer {access['credential']}"}, timeout=120
     )
 
 
@@ -114,7 +114,7 @@ def test_an_mcp_client_works_from_this_machine(stack: Composed, endpoint: str) -
     }
     headers = {"authorization": f"Bearer {access['credential']}", "mcp-protocol-version": "2025-11-25"}
 
-    answer = httpx.post(url, json=message, headers={**headers, "accept": "application/json"}, timeout=60)
+    answer = httpx.post(url, json=message, headers={**headers, "accept": "application/json"}, timeout=120)
 
     assert answer.json()["result"]["isError"] is False, answer.text
 

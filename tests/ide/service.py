@@ -45,7 +45,9 @@ class Episode:
         return self.service.url
 
     def client(self, **headers: str) -> httpx.Client:
-        return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {self.token}", **headers}, timeout=60)
+        return httpx.Client(
+            base_url=self.url, headers={"authorization": f"Bearer {self.token}", **headers}, timeout=300
+        )
 
     def control(self, verb: str, **body: Any) -> dict[str, Any]:
         answer = self.service.harness.post(f"/control/episodes/{self.id}/{verb}", json=body)

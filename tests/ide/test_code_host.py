@@ -21,6 +21,7 @@ def github(episode: Episode) -> Iterator[Github]:
         seconds_between_requests=0,
         seconds_between_writes=0,
         retry=None,
+        timeout=120,
     )
     yield client
     client.close()

@@ -41,7 +41,7 @@ class Others:
     async def _drive(self) -> None:
         headers = {"authorization": f"Bearer {self._episode.token}"}
         limits = httpx.Limits(max_connections=20)
-        async with httpx.AsyncClient(base_url=self._episode.url, headers=headers, timeout=30, limits=limits) as client:
+        async with httpx.AsyncClient(base_url=self._episode.url, headers=headers, timeout=120, limits=limits) as client:
             pending: set[asyncio.Task[None]] = set()
             began = time.perf_counter()
             while not self._over.is_set():

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def runtime(episode: Episode) -> RemoteRuntime:
-    return RemoteRuntime(auth_token=episode.token, host=episode.url, timeout=30)
+    return RemoteRuntime(auth_token=episode.token, host=episode.url, timeout=120)
 
 
 async def test_the_runtime_says_that_it_lives(runtime: RemoteRuntime) -> None:

@@ -56,7 +56,7 @@ def test_the_example_plays_the_rows_to_their_reward(judge: Judge, server: Server
 
 def test_every_response_keeps_the_cookie_and_verify_echoes_the_row(server: Server, rows: Path) -> None:
     row = _read_rows(rows)[0]
-    with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=120) as client:
         seeded = client.post("/seed_session", json=row)
         called = [
             client.post(f"/{tool}", json=arguments)
@@ -80,7 +80,7 @@ def test_an_environment_fault_masks_the_sample_or_fails_the_request(
     broken = serve("nemo_gym", "--families", "crm/", "--unscored", how, of=breakable)
     row = _read_rows(rows)[0]
 
-    with httpx.Client(base_url=broken.url, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=broken.url, trust_env=False, timeout=120) as client:
         client.post("/seed_session", json=row).raise_for_status()
         os.kill(breakable.children()["crm"], signal.SIGKILL)
         client.post("/crm_contacts_list", json={})
@@ -101,12 +101,12 @@ def test_a_session_that_is_never_verified_frees_its_episode(stack: Stack, serve:
     leased = serve("nemo_gym", "--families", "crm/", "--lease-seconds", "1", "--max-sessions", "1")
     row = _read_rows(rows)[0]
 
-    httpx.post(f"{leased.url}/seed_session", json=row, trust_env=False, timeout=60).raise_for_status()
+    httpx.post(f"{leased.url}/seed_session", json=row, trust_env=False, timeout=120).raise_for_status()
     full = httpx.post(f"{leased.url}/seed_session", json=row, trust_env=False)
 
     assert (full.status_code, full.json()["active_sessions"], full.json()["max_sessions"]) == (503, 1, 1)
     eventually(lambda: count_open(stack) == 0)
-    httpx.post(f"{leased.url}/seed_session", json=row, trust_env=False, timeout=60).raise_for_status()
+    httpx.post(f"{leased.url}/seed_session", json=row, trust_env=False, timeout=120).raise_for_status()
 
 
 def _read_rows(file: Path) -> list[dict[str, Any]]:

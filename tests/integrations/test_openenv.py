@@ -82,7 +82,7 @@ def test_at_capacity_the_answer_names_the_numbers(stack: Stack, serve: Serve) ->
     async def fill() -> tuple[dict[str, Any], httpx.Response]:
         async with _open(small), _open(small), _open(small) as third:
             frame = json.loads(await third.recv())
-            async with httpx.AsyncClient(trust_env=False) as client:
+            async with httpx.AsyncClient(trust_env=False, timeout=120) as client:
                 return frame, await client.post(f"{small.url}/reset", json={"seed": 1})
 
     frame, over_http = asyncio.run(fill())
@@ -101,7 +101,7 @@ def test_what_is_dropped_half_open_or_never_closed_frees_its_episode(stack: Stac
         silent, dropped = await connect(_address(leased)), await connect(_address(leased))
         for connection in (silent, dropped):
             await _ask(connection, "reset", {"task": TASK, "seed": 1})
-        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=120) as client:
             (await client.post(f"{leased.url}/reset", json={"task": TASK, "seed": 2})).raise_for_status()
         assert count_open(stack) == before + 3
         # A reset connection: no close frame, no answer.
@@ -138,7 +138,7 @@ def test_256_sessions_at_once_are_answered_rightly_and_none_leaks(stack: Stack, 
 
 
 def test_plain_http_keeps_a_session_by_its_id_and_makes_no_call_twice(server: Server) -> None:
-    with httpx.Client(base_url=server.url, trust_env=False) as client:
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=120) as client:
         opened = client.post("/reset", json={"task": TASK, "seed": 5}).json()
         episode = opened["metadata"]["episode_id"]
         step = {"episode_id": episode, "request_id": "one", "action": {"tool_name": "crm_contacts_list"}}
@@ -156,7 +156,7 @@ def test_plain_http_keeps_a_session_by_its_id_and_makes_no_call_twice(server: Se
 
 def test_a_request_that_is_sent_again_before_its_answer_makes_one_call(server: Server) -> None:
     async def send_twice() -> tuple[list[httpx.Response], dict[str, Any], httpx.Response]:
-        async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as client:
+        async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=120) as client:
             opened = (await client.post("/reset", json={"task": TASK, "seed": 6})).json()
             episode = opened["metadata"]["episode_id"]
             step = {"episode_id": episode, "request_id": "one", "action": {"tool_name": "crm_contacts_list"}}
@@ -185,7 +185,7 @@ def test_openenvs_validator_accepts_the_manifest_and_its_application_starts(judg
 
 
 def test_the_task_api_lists_what_reset_takes(server: Server) -> None:
-    with httpx.Client(base_url=server.url, trust_env=False) as client:
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=120) as client:
         [name] = client.get("/list_environments").json()
         splits = [split["name"] for split in client.get(f"/{name}/splits").json()]
         number = client.post(f"/{name}/num_tasks", json={"split": "train"}).json()["num_tasks"]

@@ -56,10 +56,10 @@ class Running:
             env={**os.environ, "PYTHONPATH": "."},
         )
         self.harness = httpx.Client(
-            base_url=f"http://127.0.0.1:{port + 10}", headers={"authorization": "Bearer harness-secret"}
+            base_url=f"http://127.0.0.1:{port + 10}", headers={"authorization": "Bearer harness-secret"}, timeout=120
         )
         self.agent = httpx.Client(
-            base_url=f"http://127.0.0.1:{port}", headers={"authorization": "Bearer pk_one_secret"}
+            base_url=f"http://127.0.0.1:{port}", headers={"authorization": "Bearer pk_one_secret"}, timeout=120
         )
 
     def await_health(self) -> None:

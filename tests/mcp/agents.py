@@ -46,7 +46,7 @@ def product(episode: Episode, name: str = "crm") -> Endpoint:
 @asynccontextmanager
 async def connect(endpoint: Endpoint, revision: Revision = "2026-07-28") -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers=endpoint.headers, timeout=60) as http,
+        httpx2.AsyncClient(headers=endpoint.headers, timeout=120) as http,
         Client(streamable_http_client(endpoint.url, http_client=http), mode=_MODES[revision]) as client,
     ):
         assert client.protocol_version == revision

@@ -28,7 +28,7 @@ def endpoint(request: pytest.FixtureRequest, address: Any) -> Iterator[Endpoint]
 @pytest.fixture
 def http(endpoint: Endpoint) -> Iterator[httpx.Client]:
     accept = {"accept": "application/json, text/event-stream"}
-    with httpx.Client(headers={**endpoint.headers, **accept}, timeout=60) as client:
+    with httpx.Client(headers={**endpoint.headers, **accept}, timeout=120) as client:
         yield client
 
 

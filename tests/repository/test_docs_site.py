@@ -130,7 +130,7 @@ def test_search_finds_a_page_that_was_opened_from_the_disk(site: Path, open_page
     found.click()
 
     assert page.url.startswith(site.as_uri())
-    assert "Wilson" in page.locator("article").inner_text()
+    expect(page.locator("article")).to_contain_text("Wilson")
 
 
 def test_the_references_are_written_from_the_code(site: Path) -> None:

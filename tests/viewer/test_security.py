@@ -46,7 +46,7 @@ def test_a_write_from_another_origin_is_refused_even_with_the_token(viewer: Serv
 
 
 def test_bad_input_is_refused_in_words(viewer: ServedViewer) -> None:
-    with httpx.Client(base_url=viewer.url) as client:
+    with httpx.Client(base_url=viewer.url, timeout=120) as client:
         token = {"x-csrf-token": client.get("api/session").json()["csrf"]}
         answers = [
             client.post("api/reviews", content=b"{", headers=token),

@@ -11,7 +11,7 @@ from work import HEADERS, URL, do_work
 
 async def main() -> None:
     async with (
-        httpx.AsyncClient(headers=HEADERS, timeout=60) as http,
+        httpx.AsyncClient(headers=HEADERS, timeout=120) as http,
         streamable_http_client(URL, http_client=http) as (read, write, _),
         ClientSession(read, write) as session,
     ):
