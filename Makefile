@@ -153,4 +153,4 @@ lock: $(DEV) ## write the locks anew from pyproject.toml and services/ide/wheels
 
 .PHONY: clean
 clean: ## remove everything that can be made again
-	@rm -rf $(VENV) var build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) var build env_client/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,3 +138,19 @@ def test_the_references_are_written_from_the_code(site: Path) -> None:
     assert "dayshift run" in (site / "reference" / "command-line.html").read_text()
     assert "group_rollouts" in (site / "reference" / "client-api.html").read_text()
     assert "OpenRequest" in (site / "reference" / "wire.html").read_text()
+
+
+def test_the_client_is_installed_from_the_clone_and_with_extras_that_it_has() -> None:
+    """It is on no index: `pip install 'dayshift[…]'` would find nothing, or somebody else's package."""
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.*")]
+    text = "\n".join(page.read_text() for page in pages if page.suffix in (".md", ".py", ".toml"))
+    extras = set(
+        tomllib.loads((ROOT / "env_client" / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    )
+    named = {extra for found in re.findall(r"/env_client\[([a-z0-9,-]+)\]", text) for extra in found.split(",")}
+    listed = re.findall(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \|", (DOCS / "client.md").read_text(), flags=re.MULTILINE)
+
+    assert re.findall(r"pip install '?dayshift\b.*", text) == []
+    assert len(named) > 8
+    assert named <= extras
+    assert extras <= set(re.findall(r"`([a-z0-9-]+)`", " ".join(listed)))
