@@ -41,6 +41,29 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     assert [hit for page in pages for hit in LOADED.findall(page.read_text())] == []
 
 
+def test_every_link_between_pages_leads_to_a_page_and_a_heading() -> None:
+    """As they are read in the repository; the build of the site checks those that it makes itself."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "env_client" / "README.md", *DOCS.rglob("*.md")]
+    pages += (ROOT / "services").glob("*/README.md")
+    text = {page: re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL) for page in pages}
+    headings = {page: set(map(_slug, re.findall(r"^#+ (.+)$", text[page], flags=re.MULTILINE))) for page in pages}
+    wrong = []
+    for page in pages:
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text[page]):
+            file, _, anchor = link.partition("#")
+            target = (page.parent / file).resolve() if file else page
+            if not target.exists() or (anchor and anchor not in headings.get(target, {anchor})):
+                wrong.append(f"{page.relative_to(ROOT)}: {link}")
+
+    assert sum(map(len, headings.values())) > 300
+    assert wrong == []
+
+
+def _slug(heading: str) -> str:
+    words = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading))
+    return re.sub(r"\s+", "-", words.strip().lower())
+
+
 @pytest.mark.parametrize("name", catalog.all_names())
 def test_every_operation_of_a_product_is_on_its_page(site: Path, name: str) -> None:
     page = (site / "api" / f"{name}.html").read_text()
@@ -89,8 +112,12 @@ def test_programs_of_the_clone_are_started_with_its_own_interpreter() -> None:
         for block in re.findall(r"^```\w*\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     ]
 
+    inline = re.compile(r"`python3? -m (?:services|fixtures|loadtests)[^`]*`")
+
     assert len(blocks) > 60
     assert [(name, line) for name, block in blocks for line in bare.findall(block)] == []
+    documented = [page for page in DOCS.rglob("*.md") if "decisions" not in page.parts]
+    assert [(page.name, line) for page in documented for line in inline.findall(page.read_text())] == []
 
 
 def test_the_guide_to_reviews_names_every_tool_that_reads_recordings() -> None:
