@@ -244,7 +244,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_tasks_command(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     tasks_parser = commands.add_parser("tasks", help="list the task families")
     tasks_parser.add_argument("--product", help="only tasks that work with this product")
     tasks_parser.add_argument("--split", choices=_SPLITS, help="only tasks that have this split")
@@ -255,7 +255,7 @@ def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     tasks_parser.set_defaults(command=tasks)
 
 
-def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_play_command(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     play_parser = commands.add_parser("play", help="play an episode by hand")
     play_parser.add_argument("--task", help="a family's id; without it the episode is free play")
     play_parser.add_argument(
@@ -267,7 +267,7 @@ def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     play_parser.set_defaults(command=play)
 
 
-def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_run_commands(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     parser = commands.add_parser("run", help="evaluate a model over tasks")
     model = parser.add_argument_group("model")
     model.add_argument(
@@ -326,7 +326,7 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     compare_parser.set_defaults(command=compare)
 
 
-def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_recording_commands(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     verify_parser = commands.add_parser("verify", help="replay recorded episodes and compare every byte")
     verify_parser.add_argument("file", help="a folder of recordings, or a trajectories.jsonl")
     verify_parser.add_argument("--episode", help="only this episode")
@@ -383,7 +383,7 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     _add_review_command(commands)
 
 
-def _add_review_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_review_command(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     parser = commands.add_parser("review", help="pick recorded episodes to read, and compare reviewers")
     parser.add_argument("folder", help="a folder of recordings")
     parser.add_argument("--sample", type=parse_positive, default=10, metavar="N", help="episodes (default %(default)s)")
