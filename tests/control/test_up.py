@@ -48,14 +48,6 @@ def test_lines_are_prefixed_and_plain_where_no_terminal_is(start: Callable[..., 
     assert all(line.startswith("crm     │ ") for line in stack.output().splitlines() if "crm.contacts.list" in line)
 
 
-def test_a_start_is_told_once_for_each_port(start: Callable[..., Stack]) -> None:
-    stack = start(DAYSHIFT_LOG="info")
-    output = stack.output()
-
-    assert "Started server process" not in output
-    assert output.count(f"Uvicorn running on http://127.0.0.1:{stack.base + 1} ") == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
