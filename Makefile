@@ -140,7 +140,9 @@ integrations: $(DEV) worlds ## run every trainer of docs/trainers, each installe
 
 .PHONY: docs
 docs: $(DEV) ## docs/ as a site in build/site, with a page for each product's API
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q
+	@mkdir -p build
+	@# Without -q, which drops warnings before `strict` counts them.
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build > build/docs.log 2>&1 || { cat build/docs.log; exit 1; }
 	@echo build/site/index.html
 
 .PHONY: lock
@@ -153,4 +155,4 @@ lock: $(DEV) ## write the locks anew from pyproject.toml and services/ide/wheels
 
 .PHONY: clean
 clean: ## remove everything that can be made again
-	@rm -rf $(VENV) var build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) var build env_client/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """An agent of Harbor that solves one family without a model, for a first run of exported tasks.
 
-pip install 'dayshift[openenv]' harbor
+pip install './env_client[openenv]' harbor
 make image
 python -m dayshift.integrations.harbor --tasks crm/correct-contact --seeds 2 --into runs/harbor-tasks
 PYTHONPATH=examples harbor run -p runs/harbor-tasks -a harbor_agent:OfficeAgent -o runs/harbor

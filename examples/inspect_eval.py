@@ -1,6 +1,6 @@
 """Evaluates a model with inspect_ai from Python; `inspect eval dayshift/office_work` does the same from a shell.
 
-pip install 'dayshift[inspect]' openai
+pip install './env_client[inspect]' openai
 python examples/inspect_eval.py --model openai/gpt-5 --seeds 20
 inspect view --log-dir runs/inspect
 """

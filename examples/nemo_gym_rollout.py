@@ -1,6 +1,6 @@
 """Plays the rows of a dataset against the NeMo Gym server as one of NeMo Gym's agents does.
 
-pip install 'dayshift[nemo-gym]'
+pip install './env_client[nemo-gym]'
 python -m dayshift.integrations.nemo_gym --port 8010
 python -m dayshift.integrations.nemo_gym_rows --tasks crm/correct-contact --seeds 2 --output rows.jsonl
 python examples/nemo_gym_rollout.py rows.jsonl --url http://127.0.0.1:8010

@@ -1,6 +1,6 @@
 """Plays an episode through OpenEnv's own client, against the OpenEnv server of a running stack.
 
-pip install 'dayshift[openenv]' openenv
+pip install './env_client[openenv]' openenv
 python -m dayshift.integrations.openenv --task crm/correct-contact --port 8000
 python examples/openenv_client.py --url http://127.0.0.1:8000
 """

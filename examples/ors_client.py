@@ -1,6 +1,6 @@
 """Plays an episode through ORS with the client of the `openreward` package.
 
-pip install 'dayshift[ors]'
+pip install './env_client[ors]'
 python -m dayshift.integrations.ors --task crm/correct-contact --port 8080
 python examples/ors_client.py --url http://127.0.0.1:8080
 """

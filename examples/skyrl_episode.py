@@ -1,6 +1,6 @@
 """Plays an episode through skyrl-gym: the agent's text goes in, observations and the reward come out.
 
-pip install 'dayshift[skyrl]'
+pip install './env_client[skyrl]'
 python examples/skyrl_episode.py
 """
 

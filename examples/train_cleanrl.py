@@ -1,6 +1,6 @@
 """Train PPO in one file, in the manner of CleanRL: every line of the algorithm can be read and changed here.
 
-    pip install dayshift torch
+    pip install ./env_client torch
     python examples/train_cleanrl.py --steps 32000
 
 The policy scores each row of the menu with one network, because the order of the rows is random.

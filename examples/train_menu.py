@@ -119,7 +119,7 @@ def train(env: Any, seed: int, seconds: float, batch: int = 25) -> Iterator[dict
 
 
 def plot(curve: list[dict[str, float]], title: str, path: Path) -> None:
-    import matplotlib as mpl  # pip install 'dayshift[reports]'
+    import matplotlib as mpl  # pip install './env_client[reports]'
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """Train PPO of RLlib on menus of calls, with several environments in each of its runners.
 
-    pip install 'dayshift[rllib]'
+    pip install './env_client[rllib]'
     python examples/train_rllib.py --iterations 20
 
 RLlib's network reads the whole menu as one vector, and the order of its rows is random, so it learns more slowly than

@@ -1,6 +1,6 @@
 """Train MaskablePPO of Stable-Baselines3 on menus of calls, with several seeds and a held-out evaluation.
 
-    pip install 'dayshift[sb3,reports]' tensorboard
+    pip install './env_client[sb3,reports]' tensorboard
     python examples/train_sb3.py
     python examples/train_sb3.py --families mix --steps 24000 --held-out 96 --into runs/sb3-mix
 

@@ -274,7 +274,7 @@ def play(env: gymnasium.Env[Any, Any], choose: Callable[[], object]) -> float:
 
 
 def plot(rewards: list[float], path: Path) -> None:
-    import matplotlib as mpl  # pip install 'dayshift[reports]'
+    import matplotlib as mpl  # pip install './env_client[reports]'
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """Train PPO of Tianshou on menus of calls.
 
-    pip install 'dayshift[tianshou]'
+    pip install './env_client[tianshou]'
     python examples/train_tianshou.py --epochs 10
 
 The buffer draws no row of an unscored episode: an environment fault teaches nothing.

@@ -1,6 +1,6 @@
 """Trains a model with TRL's GRPO on office work; without `--model`, a tiny model initialised on the spot.
 
-    pip install 'dayshift[trl]'
+    pip install './env_client[trl]'
     python examples/train_trl.py --steps 2
     accelerate launch examples/train_trl.py --model Qwen/Qwen3-8B --surface core --steps 500 --group 8 \
         --completion-tokens 8192

@@ -11,6 +11,8 @@ from services.kernel.serve import PortTaken, run_product
 from services.kernel.template import TemplateTouched
 from services.mcp.product_endpoint import ProductMcp
 
+_LAST_PORT = 65_535
+
 
 def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
@@ -18,6 +20,12 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(chosen)
     except (BadSetting, CannotStart, PortTaken, TemplateTouched) as error:
         print(f"dayshift: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        # Such as a DAYSHIFT_VAR that is a file, or belongs to somebody else.
+        if error.filename is None:
+            raise
+        print(f"dayshift: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -69,12 +77,29 @@ class _PrintVersion(argparse.Action):
         parser.exit(message=f"{VERSION}\n")
 
 
+def _parse_positive(text: str) -> int:
+    # Not the client's types: importing it for every product's process costs a second on a small machine.
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def _parse_port(text: str) -> int:
+    """Control's port; those of the products lie up to a hundred above it."""
+    port = _parse_positive(text)
+    if port > _LAST_PORT - 100:
+        raise argparse.ArgumentTypeError(f"{port} leaves no ports above it: choose at most {_LAST_PORT - 100}")
+    return port
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services", description="Run Dayshift's services.")
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and stop")
     commands = parser.add_subparsers(dest="service", required=True, metavar="service")
     whole = commands.add_parser("up", help="everything, one process per service, until Ctrl-C")
-    whole.add_argument("--port-base", type=int, metavar="N", help="control on N, products above it (default 8700)")
+    whole.add_argument(
+        "--port-base", type=_parse_port, metavar="N", help="control on N, products above it (default 8700)"
+    )
     whole.add_argument("--restart", action="store_true", help="start a service again when it dies")
     whole.add_argument("--disguise", action="store_true", help="plant public packages under other names and layout")
     commands.add_parser("control", help="the control plane alone")
@@ -82,12 +107,14 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("console", help="the console alone")
     trying = commands.add_parser("validate", help="try every task family without a model")
     trying.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
-    trying.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds per family (default 20)")
+    trying.add_argument("--seeds", type=_parse_positive, default=20, metavar="N", help="seeds per family (default 20)")
     trying.add_argument("--world", default="standard", help="which world (default standard)")
     trying.add_argument("--resume", action="store_true", help="skip what passed before and has not changed since")
     counting = commands.add_parser("instances", help="find the different instances of every family and split")
     counting.add_argument("--family", action="append", default=[], metavar="F", help="only this one; may be repeated")
-    counting.add_argument("--processes", type=int, default=2, metavar="N", help="at the same time (default 2)")
+    counting.add_argument(
+        "--processes", type=_parse_positive, default=2, metavar="N", help="at the same time (default 2)"
+    )
     counting.add_argument("--write", action="store_true", help="update the file instead of comparing with it")
     for name in catalog.names():
         # Not by its title: importing every product to start one costs seconds on a small machine.

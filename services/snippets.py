@@ -16,8 +16,7 @@ def welcome(settings: Settings) -> str:
         "",
         f"Dayshift is up: control at {control_url(settings)}, its token in {settings.var / 'control.token'}",
     ]
-    if not catalog.is_left_out(CONSOLE):
-        console = f"http://{reachable_host(settings.harness_host)}:{settings.port(CONSOLE, CONSOLE_PORT)}"
+    if (console := console_url(settings)) is not None:
         lines.append(f"The console is at {console}, its token in {settings.var / 'console.token'}")
     lines += [
         "",
@@ -31,7 +30,11 @@ def welcome(settings: Settings) -> str:
         snippet = product.snippet.format(base=base, token=settings.playground_token)
         lines += [f"# {product.title} at {base}", *snippet.splitlines(), ""]
     if not catalog.is_left_out("mcp"):
-        lines += [f"# All of them as tools, by MCP, at {settings.mcp_url}", *_connect_by_mcp(settings), ""]
+        lines += [
+            f"# All of them as tools, by MCP, at {settings.mcp_url}",
+            *connect_by_mcp(settings.mcp_url, settings.playground_token),
+            "",
+        ]
     return "\n".join([*lines, "Clients of this user find the stack by themselves. Ctrl-C stops everything."])
 
 
@@ -41,9 +44,16 @@ def install_sdks(products: Iterable[Product]) -> str:
     return " ".join(["pip install", *(product.sdk for product in by_port if product.sdk)])
 
 
-def _connect_by_mcp(settings: Settings) -> list[str]:
+def console_url(settings: Settings) -> str | None:
+    """Where people reach the console, unless it is left out."""
+    if catalog.is_left_out(CONSOLE):
+        return None
+    own = f"http://{reachable_host(settings.harness_host)}:{settings.port(CONSOLE, CONSOLE_PORT)}"
+    return settings.console_url or own
+
+
+def connect_by_mcp(url: str, token: str) -> list[str]:
     """The lines that connect agents to the playground; other surfaces are chosen in the URL (`?surface=search`)."""
-    url, token = settings.mcp_url, settings.playground_token
     return [
         f"claude mcp add --transport http office {url} --header 'Authorization: Bearer {token}'",
         f"export OFFICE_TOKEN={token}; codex mcp add office --url {url} --bearer-token-env-var OFFICE_TOKEN",

@@ -20,7 +20,8 @@ from services.kernel.serve import PortTaken
 from services.snippets import CONSOLE, CONSOLE_PORT, control_url, leave_token, take_token_away, welcome
 
 _USUAL_BASE = 8700
-_START_SECONDS = 60.0
+# A process that ends is noticed at once; this is for one that hangs, on a machine however busy.
+_START_SECONDS = 300.0
 _STOP_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 _KNOWN_TO_ONE = {"DAYSHIFT_SALT": "control", "DAYSHIFT_CONSOLE_TOKEN": CONSOLE}

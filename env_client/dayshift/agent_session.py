@@ -82,6 +82,9 @@ def load_agent(name: str) -> Agent:
         function = getattr(importlib.import_module(module_name), function_name)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"python:{name} cannot be imported: {error}") from error
+    except Exception as error:
+        # The module is the caller's: whatever it raises, a syntax error among them, is theirs to read in one line.
+        raise UsageError(f"python:{name} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(function):
         raise UsageError(f"python:{name} is not a function")
     agent: Agent = function

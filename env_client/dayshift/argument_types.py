@@ -1,9 +1,18 @@
 """Types of command-line arguments, each of which refuses a bad value in one sentence that says what it takes."""
 
+import argparse
 from argparse import ArgumentTypeError
+from typing import NoReturn
 
-_MAX_SEED = 2**63
+MAX_SEED = 2**63
 _MAX_PORT = 65_535
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Refuses what cannot be in one line: the list of all options would hide the sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists what it takes\n")
 
 
 def parse_whole(text: str) -> int:
@@ -29,7 +38,7 @@ def parse_positive(text: str) -> int:
 
 def parse_seed(text: str) -> int:
     seed = parse_whole(text)
-    if not 0 <= seed < _MAX_SEED:
+    if not 0 <= seed < MAX_SEED:
         raise ArgumentTypeError(f"{seed} is not a seed: it must be at least 0 and less than 2**63")
     return seed
 

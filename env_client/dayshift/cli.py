@@ -1,13 +1,16 @@
 """The `dayshift` command: tasks, play, doctor, run, compare, verify, report, export, review, playground."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
 from dayshift.argument_types import (
+    ArgumentParser,
     parse_not_negative,
     parse_number,
     parse_port,
@@ -28,12 +31,17 @@ VIEWER_PORT = 8707
 _HISTORY_FILE = ".dayshift_history"
 _SURFACES = ("search", "core", "full")
 _SPLITS = ("train", "validation", "test")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FAULTS_HELP = "the fault plan: none, rough, storm or lagging-search (default %(default)s)"
 _WORLD_HELP = "the company's size: small or standard, unless others are built (default %(default)s)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = args.command
+    if sys.stdout is None:
+        # Started with its output closed (`>&-`): what is printed goes nowhere.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
     try:
         code = command(args)
         sys.stdout.flush()
@@ -41,17 +49,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dayshift: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; what is still in the buffer must not fail at exit again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader, such as `head`, has seen enough.
+        _discard_output()
         return 1
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in _FULL:
             raise
-        print(f"dayshift: {error.filename}: {error.strerror}", file=sys.stderr)
+        _discard_output()
+        print(f"dayshift: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _discard_output() -> None:
+    """What is still in the buffer must not fail at exit again."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def tasks(args: argparse.Namespace) -> int:
@@ -120,12 +135,12 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def verify(args: argparse.Namespace) -> int:
-    from dayshift.recordings import read  # each command imports its own modules
+    from dayshift.recordings import load, read  # each command imports its own modules
     from dayshift.replay import verify as verify_trajectory
 
     identical = different = 0
     with _connect(args) as connection:
-        for trajectory in read(args.file):
+        for trajectory in load(args.file) if Path(args.file).is_dir() else read(args.file):
             if args.episode not in (None, trajectory.manifest.episode_id):
                 continue
             result = verify_trajectory(trajectory, connection)
@@ -134,8 +149,11 @@ def verify(args: argparse.Namespace) -> int:
             print(f"{mark} {result.episode_id}: {result.steps} steps, {result.answer_bytes} bytes")
             if result.difference is not None:
                 print(f"  {result.difference}")
+    if not identical + different:
+        which = f"episode {args.episode!r}" if args.episode else "recorded episode"
+        raise UsageError(f"there is no {which} in {args.file}")
     print(f"{identical} identical, {different} different")
-    return 0 if identical and not different else 1
+    return 1 if different else 0
 
 
 def report(args: argparse.Namespace) -> int:
@@ -211,7 +229,7 @@ def _connect(args: argparse.Namespace) -> Connection:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dayshift", description="The trainer's commands of Dayshift.")
+    parser = ArgumentParser(prog="dayshift", description="The trainer's commands of Dayshift.")
     parser.add_argument("--version", action="version", version=VERSION, help="print the version and stop")
     parser.add_argument("--control-url", metavar="URL", help="the URL of control (default DAYSHIFT_CONTROL_URL)")
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -226,7 +244,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_tasks_command(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     tasks_parser = commands.add_parser("tasks", help="list the task families")
     tasks_parser.add_argument("--product", help="only tasks that work with this product")
     tasks_parser.add_argument("--split", choices=_SPLITS, help="only tasks that have this split")
@@ -237,19 +255,19 @@ def _add_tasks_command(commands: "argparse._SubParsersAction[argparse.ArgumentPa
     tasks_parser.set_defaults(command=tasks)
 
 
-def _add_play_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_play_command(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     play_parser = commands.add_parser("play", help="play an episode by hand")
     play_parser.add_argument("--task", help="a family's id; without it the episode is free play")
     play_parser.add_argument(
         "--seed", type=parse_seed, default=0, help="which instance of the task (default %(default)s)"
     )
-    play_parser.add_argument("--split", choices=_SPLITS, default="train", help="default %(default)s")
+    play_parser.add_argument("--split", choices=_SPLITS, default="train", help="of its instances (default %(default)s)")
     play_parser.add_argument("--world", default="standard", help=_WORLD_HELP)
-    play_parser.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
+    play_parser.add_argument("--faults", default="none", help=_FAULTS_HELP)
     play_parser.set_defaults(command=play)
 
 
-def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_run_commands(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     parser = commands.add_parser("run", help="evaluate a model over tasks")
     model = parser.add_argument_group("model")
     model.add_argument(
@@ -285,9 +303,9 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     work.add_argument(
         "--rollouts", type=parse_positive, default=1, help="attempts at each instance (default %(default)s)"
     )
-    work.add_argument("--split", choices=_SPLITS, default="train", help="default %(default)s")
+    work.add_argument("--split", choices=_SPLITS, default="train", help="of its instances (default %(default)s)")
     work.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
-    work.add_argument("--faults", default="none", help="the fault plan (default %(default)s)")
+    work.add_argument("--faults", default="none", help=_FAULTS_HELP)
     work.add_argument("--surface", default="core", help="the tools: core, search, task, full (default %(default)s)")
     work.add_argument(
         "--answer-chars", type=parse_positive, default=16_000, help="of a tool's answer (default %(default)s)"
@@ -308,15 +326,15 @@ def _add_run_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     compare_parser.set_defaults(command=compare)
 
 
-def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_recording_commands(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     verify_parser = commands.add_parser("verify", help="replay recorded episodes and compare every byte")
-    verify_parser.add_argument("file", help="a trajectories.jsonl")
+    verify_parser.add_argument("file", help="a folder of recordings, or a trajectories.jsonl")
     verify_parser.add_argument("--episode", help="only this episode")
     verify_parser.set_defaults(command=verify)
     view_parser = commands.add_parser("view", help="read recorded episodes in a browser; needs no stack")
     view_parser.add_argument("runs", nargs="*", metavar="RUN", help="folders of recordings (default runs)")
     view_parser.add_argument(
-        "--port", type=parse_port, default=VIEWER_PORT, help="default %(default)s; 0 takes a free one"
+        "--port", type=parse_port, default=VIEWER_PORT, help="where it listens (default %(default)s; 0: a free one)"
     )
     view_parser.add_argument("--reviewer", help="the name under which reviews are kept (default: the user's)")
     view_parser.add_argument("--open", action="store_true", help="open the browser")
@@ -324,7 +342,7 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     share_parser = commands.add_parser("share", help="write episodes into one HTML file that works offline")
     share_parser.add_argument("run", help="a folder of recordings")
     share_parser.add_argument("--episodes", nargs="+", metavar="KEY", help="only these (default all, at most 50)")
-    share_parser.add_argument("--output", default="dayshift-share.html", help="default %(default)s")
+    share_parser.add_argument("--output", default="dayshift-share.html", help="the file (default %(default)s)")
     share_parser.add_argument("--raw", action="store_true", help="do not redact names, addresses, cards and tokens")
     share_parser.set_defaults(command=share)
     report_parser = commands.add_parser("report", help="summarise a folder of recordings")
@@ -365,7 +383,7 @@ def _add_recording_commands(commands: "argparse._SubParsersAction[argparse.Argum
     _add_review_command(commands)
 
 
-def _add_review_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_review_command(commands: "argparse._SubParsersAction[ArgumentParser]") -> None:
     parser = commands.add_parser("review", help="pick recorded episodes to read, and compare reviewers")
     parser.add_argument("folder", help="a folder of recordings")
     parser.add_argument("--sample", type=parse_positive, default=10, metavar="N", help="episodes (default %(default)s)")

@@ -29,6 +29,8 @@ class Origin:
 
 
 def describe_no_connection(authority: str, error: Exception) -> str:
+    if "SSL" in str(error):
+        return f"no connection to {authority} over TLS: {error}; a stack speaks plain HTTP: write http://{authority}"
     return (
         f"no connection to {authority}: {error}; no stack listens there: "
         "start one (make up, or docker compose up), or set DAYSHIFT_CONTROL_URL"

@@ -166,16 +166,20 @@ def _parse(kind: type[M], response: HttpResponse, accept: int = 200) -> M:
     try:
         return kind.model_validate_json(response.content)
     except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the body"
         raise WireMismatch(
-            f"control's answer is not a valid {kind.__name__}: {error.errors()[:3]}; another program may listen there, "
-            "or a stack of another version: see `dayshift doctor`"
+            f"the answer is not a {kind.__name__} of control ({where}: {first['msg']}): another program listens there, "
+            "or a stack of another version"
         ) from error
 
 
 def _parse_error(response: HttpResponse) -> DayshiftError:
     problem = _parse_problem(response)
+    if problem is None and response.status < 500:
+        return WireMismatch(f"the answer {response.status} is not in control's words: another program listens there")
     if problem is None:
-        return ServiceError("control", response.status, response.content.decode(errors="replace"))
+        return ServiceError("control", response.status, _first_line(response.content))
     if response.status == 429:
         return AtCapacity(problem)
     if response.status == 503 and problem.retry_after is not None:
@@ -183,6 +187,11 @@ def _parse_error(response: HttpResponse) -> DayshiftError:
     if response.status >= 500:
         return ServiceError("control", response.status, problem.message)
     return ControlRefused(response.status, problem)
+
+
+def _first_line(content: bytes) -> str:
+    """Of a body that is not control's, such as the page of a proxy."""
+    return content.decode(errors="replace").strip().partition("\n")[0]
 
 
 def _parse_problem(response: HttpResponse) -> wire.Problem | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dayshift.calls import Call
 from dayshift.connection import Connection
 from dayshift.episode import Episode
-from dayshift.errors import DayshiftError, HarnessFault, Unreachable
+from dayshift.errors import DayshiftError, Unreachable
 from dayshift.replay import Difference, verify
 from dayshift.trajectory import Trajectory, versions
 from dayshift.wire import WIRE_VERSION, Health, OpenRequest
@@ -46,7 +46,7 @@ def _check_control(connection: Connection) -> tuple[Diagnosis, Health | None]:
     except Unreachable as fault:
         remedy = "start it: `make up` in the clone, or `docker compose up`; a stack elsewhere: set DAYSHIFT_CONTROL_URL"
         return Diagnosis("control", ok=False, detail=str(fault), remedy=remedy), None
-    except HarnessFault as fault:
+    except DayshiftError as fault:
         remedy = f"another program may listen at {connection.address.url}: set DAYSHIFT_CONTROL_URL, or stop it"
         return Diagnosis("control", ok=False, detail=str(fault), remedy=remedy), None
     state = f"{connection.address.url} answers; ledger {health.ledger}, registry {health.registry}"

@@ -103,7 +103,7 @@ class TokenRefused(ControlRefused):
 
     def __init__(self, url: str, sources: Sequence[str], problem: "Problem") -> None:
         text = (
-            f"the stack at {url} runs, but does not accept the token of {', '.join(sources)}: "
+            f"the stack at {url} runs, but does not accept the token from {', '.join(sources)}: "
             "set DAYSHIFT_CONTROL_TOKEN to the token with which it was started"
         )
         super().__init__(401, problem, text)

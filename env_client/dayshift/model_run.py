@@ -12,6 +12,7 @@ from typing import Any
 
 from dayshift import job_description
 from dayshift.agent_session import Agent, AgentSession, load_agent, run_agent
+from dayshift.argument_types import MAX_SEED
 from dayshift.connection import Address, AsyncConnection
 from dayshift.episode import AsyncEpisode
 from dayshift.errors import HarnessFault, RetryLater, TokenRefused, UsageError
@@ -110,19 +111,27 @@ def _require_same(earlier: dict[str, Any], options: RunOptions, folder: Path) ->
     changed = [name for name in current if current[name] != earlier.get(name)]
     if changed:
         differences = ", ".join(f"{name} was {earlier.get(name)!r} and is {current[name]!r}" for name in changed)
-        raise UsageError(f"{folder} was started with other options: {differences}")
+        raise UsageError(f"{folder} holds a run with other options ({differences}): name another --output")
 
 
-def select_families(patterns: Sequence[str], available: Sequence[str]) -> list[str]:
-    """Returns the families that the patterns name (`crm/*`), and refuses a pattern that names none."""
+def select_families(patterns: Sequence[str], available: Sequence[str], elsewhere: Sequence[str] = ()) -> list[str]:
+    """Returns the families that the patterns name (`crm/*`), and refuses a pattern that names none.
+
+    `elsewhere` are those that have other splits alone.
+    """
     for pattern in patterns:
-        if not any(fnmatchcase(family, pattern) for family in available):
-            raise UsageError(f"no task of this split is called {pattern!r}; `dayshift tasks` lists them")
+        if any(fnmatchcase(family, pattern) for family in available):
+            continue
+        if held_out := [family for family in elsewhere if fnmatchcase(family, pattern)]:
+            raise UsageError(f"{', '.join(held_out)}: not in this split; `dayshift tasks` lists the splits of each")
+        raise UsageError(f"no task is called {pattern!r}; `dayshift tasks` lists them")
     return [family for family in available if any(fnmatchcase(family, pattern) for pattern in patterns)]
 
 
 def list_attempts(options: RunOptions, families: Sequence[str]) -> list[Attempt]:
     """All attempts of a run; groups come one after the other, so that a run that ends early holds whole groups."""
+    if options.first_seed + options.seeds > MAX_SEED:
+        raise UsageError(f"{options.seeds} seeds from {options.first_seed} on: a seed must be less than 2**63")
     return [
         Attempt(
             OpenRequest(task=family, seed=seed, split=options.split, world=options.world, faults=options.faults), number
@@ -171,10 +180,15 @@ async def play_run(
 
 async def _make_plan(options: RunOptions, folder: Path, connection: AsyncConnection, *, resume: bool) -> Plan:
     listed = (await connection.run(connection.address.control.families())).families
-    families = select_families(options.tasks, [family.id for family in listed if options.split in family.split])
+    families = select_families(
+        options.tasks,
+        [family.id for family in listed if options.split in family.split],
+        [family.id for family in listed if options.split not in family.split],
+    )
+    attempts = list_attempts(options, families)
+    # Last: what cannot be played leaves no folder behind.
     finished = prepare_folder(folder, options, resume=resume)
-    attempts = [attempt for attempt in list_attempts(options, families) if attempt.key not in finished]
-    return Plan(families, attempts, len(finished))
+    return Plan(families, [attempt for attempt in attempts if attempt.key not in finished], len(finished))
 
 
 async def _play_all(

@@ -71,7 +71,7 @@ def _render_headline(summary: Summary) -> str:
     text = (
         f"{summary.episodes} episodes ({counts}), {summary.calls} calls, {summary.answer_bytes / 1e6:.2f} MB of answers"
     )
-    versions = f"; policy versions {', '.join(summary.versions)}" if summary.versions else ""
+    versions = f"; versions of the policies: {', '.join(summary.versions)}" if summary.versions else ""
     return f'<p class="muted">{escape(text + versions)}</p>'
 
 

@@ -30,8 +30,8 @@ class RunProgress:
 
     def start(self, plan: Plan) -> None:
         self._total = len(plan.attempts)
-        skipped = f", {plan.finished} are there already" if plan.finished else ""
-        print(f"{self._total} episodes over {len(plan.families)} families{skipped}", file=self._stream)
+        skipped = f"; already played: {plan.finished}" if plan.finished else ""
+        print(f"episodes to play: {self._total}, families: {len(plan.families)}{skipped}", file=self._stream)
 
     def count(self, trajectory: Trajectory) -> None:
         self._finished += 1

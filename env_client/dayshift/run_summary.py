@@ -1,5 +1,6 @@
 """The results of a run by family (pass rates with intervals, pass@k, pass^k, tokens, cost), and two runs compared."""
 
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from dayshift.trajectory import CLIENT_BUG, Trajectory
 
 _ALL = "all"
 _Z = 1.959964
+_LONGEST_CAUSE = 300
 
 
 def latest_attempts(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
@@ -54,11 +56,12 @@ class RunSummary:
     families: list[FamilyResult]
     total: FamilyResult
     environment_failures: int
-    provider_failures: int
-    policy_failures: int
+    # The cause of each unscored attempt, by whom it is to blame.
+    provider_failures: list[str]
+    policy_failures: list[str]
     # Attempts that asked for what the stack does not have.
-    refused: int
-    # Bugs of this package, with the cause; they count as environment failures, too.
+    refused: list[str]
+    # Bugs of this package; they count as environment failures, too.
     client_bugs: list[str]
     flagged: int
 
@@ -76,15 +79,17 @@ def summarise_run(trajectories: Iterable[Trajectory]) -> RunSummary:
         groups[episode.group or episode.manifest.episode_id] += 1
     k = max(groups.values(), default=1)
     quarantines = [episode.quarantine for episode in episodes if episode.quarantine is not None]
-    blames = [quarantine.blame for quarantine in quarantines]
+    causes: dict[str, list[str]] = defaultdict(list)
+    for quarantine in quarantines:
+        causes[quarantine.blame].append(f"{quarantine.kind}: {quarantine.because}")
     return RunSummary(
         k=k,
         families=[_summarise(family, by_family[family], k) for family in sorted(by_family)],
         total=_summarise(_ALL, episodes, k),
-        environment_failures=blames.count("harness"),
-        provider_failures=blames.count("provider"),
-        policy_failures=blames.count("policy"),
-        refused=blames.count("caller"),
+        environment_failures=len(causes["harness"]),
+        provider_failures=causes["provider"],
+        policy_failures=causes["policy"],
+        refused=causes["caller"],
         client_bugs=[quarantine.because for quarantine in quarantines if quarantine.kind == CLIENT_BUG],
         flagged=sum(episode.flagged for episode in episodes),
     )
@@ -153,19 +158,21 @@ def render_run(summary: RunSummary) -> str:
         "",
         f"{failures} ({summary.environment_failure_rate:.2%}), {relation} the {limit} line",
     ]
-    if summary.provider_failures:
-        lines.append(f"unscored because the provider failed: {summary.provider_failures}; --resume plays them again")
-    if summary.policy_failures:
-        lines.append(f"unscored because of a bug in the agent: {summary.policy_failures}")
-    if summary.refused:
-        lines.append(f"unscored because the stack refused to open them: {summary.refused}")
-    if summary.client_bugs:
-        lines.append(
-            f"unscored because of a bug in dayshift: {len(summary.client_bugs)}, the first {summary.client_bugs[0]}"
-        )
+    for what, causes, remedy in (
+        ("the provider failed", summary.provider_failures, "; --resume plays them again"),
+        ("the agent raised", summary.policy_failures, ""),
+        ("the stack refused to open them", summary.refused, ""),
+        ("dayshift has a bug", summary.client_bugs, ""),
+    ):
+        if causes:
+            lines += [f"unscored because {what}: {len(causes)}{remedy}", f"  the first: {_one_line(causes[0])}"]
     if summary.flagged:
         lines.append(f"flagged: {summary.flagged}")
     return "\n".join(lines)
+
+
+def _one_line(text: str) -> str:
+    return textwrap.shorten(text, _LONGEST_CAUSE)
 
 
 def _cells(result: FamilyResult, *, with_cost: bool) -> tuple[str, ...]:

@@ -117,6 +117,12 @@ def start_logging(level: str) -> None:
     root.setLevel(level.upper())
     for chatty in ("httpx", "httpcore", "uvicorn.access"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # A product's process has two listeners, each of which would report the start and the end of the same process.
+    logging.getLogger("uvicorn.error").addFilter(_tells_of_more_than_its_process)
+
+
+def _tells_of_more_than_its_process(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(("Started server process", "Finished server process"))
 
 
 def encode_line(level: str, logger: str, event: str, fields: dict[str, Any]) -> bytes:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,8 +83,14 @@ def test_verify_tells_identical_from_changed_recordings(folder: Path, capsys: py
     assert "differs" in capsys.readouterr().out
 
 
-def test_verifying_an_empty_selection_fails(folder: Path) -> None:
-    assert main(["verify", str(folder / SCORED), "--episode", "no such"]) == 1
+def test_a_folder_is_verified_as_its_file_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(folder)]) == 0
+    assert "3 identical, 0 different" in capsys.readouterr().out
+
+
+def test_verifying_nothing_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(folder / SCORED), "--episode", "no such"]) == 2
+    assert "there is no episode 'no such' in" in capsys.readouterr().err
 
 
 def test_report_prints_and_writes_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +116,12 @@ def test_a_missing_folder_gives_a_message_and_no_traceback(capsys: pytest.Captur
     ("arguments", "sentence"),
     [
         (["verify", "no/such/file"], "no/such/file: No such file or directory"),
+        (["verify", "."], "there is no recorded episode in ."),
+        (["verify", __file__], "is not a trajectory of this schema"),
+        (["view", __file__], "holds no recordings: name a folder"),
+        (["view", "."], "there are no recordings in ."),
+        (["run", "--model", "python:json.dumps", "--tasks", "crm/no-such"], "no task is called 'crm/no-such'"),
+        (["run", "--model", "python:json.dumps", "--first-seed", str(2**63 - 1)], "a seed must be less than 2**63"),
         (["report", "."], "there is no recorded episode in ."),
         (["export", ".", "--form", "chat", "--output", "x"], "there is no episode in ., nothing was exported"),
         (["tasks", "--product", "payroll"], "no product is called 'payroll'; there are"),
@@ -204,10 +217,11 @@ def test_every_bad_value_is_refused_in_one_plain_sentence(capsys: pytest.Capture
         for bad in ("abc", "-1.5"):
             with pytest.raises(SystemExit, match="2"):
                 parser.parse_args([f"{action.option_strings[0]}={bad}"])
-            refusal = capsys.readouterr().err.splitlines()[-1]
-            assert refusal.partition(": error: ")[2].startswith(f"argument {'/'.join(action.option_strings)}: ")
+            (refusal,) = capsys.readouterr().err.splitlines()
+            assert refusal.startswith(f"{parser.prog}: argument {'/'.join(action.option_strings)}: ")
             assert bad in refusal
             assert re.search(r" is (not a|less than) ", refusal), refusal
+            assert refusal.endswith(f"; `{parser.prog} --help` lists what it takes")
 
 
 def _parsers() -> Iterator[argparse.ArgumentParser]:
@@ -228,6 +242,65 @@ def test_a_reader_who_has_seen_enough_gets_no_traceback() -> None:
     done = subprocess.run(["bash", "-c", command], env=os.environ, capture_output=True, text=True, check=False)
 
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("redirected", "refusal"), [(">&-", ""), ("> /dev/full", "dayshift: the output: No space left on device\n")]
+)
+def test_output_that_cannot_be_written_gives_no_traceback(redirected: str, refusal: str) -> None:
+    command = f"{sys.executable} -m dayshift tasks {redirected}"
+    done = subprocess.run(["bash", "-c", command], env=os.environ, capture_output=True, text=True, check=False)
+
+    assert done.stderr == refusal
+    assert done.returncode == (2 if refusal else 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def solve(session:\n", "SyntaxError: "),
+        ("import no_such_package\n", "No module named 'no_such_package'"),
+        ("raise ValueError('no key')\n", "ValueError: no key"),
+        ("solve = 5\n", "is not a function"),
+    ],
+)
+def test_an_agent_that_cannot_be_imported_is_refused_in_one_sentence(
+    source: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"agent_{zlib.crc32(source.encode())}"
+    (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert main(["run", "--model", f"python:{name}.solve", "--output", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"dayshift: python:{name}.solve ")
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_a_run_tells_what_its_agent_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "raising_agent.py").write_text("def solve(session):\n    raise KeyError('email')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = ["run", "--model", "python:raising_agent.solve", "--tasks", TASK, "--seeds", "1"]
+
+    assert main([*run, "--output", str(tmp_path / "run")]) == 0
+    assert "unscored because the agent raised: 1\n  the first: KeyError: 'email'" in capsys.readouterr().out
+
+
+def test_a_held_out_family_is_not_called_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "--model", "python:json.dumps", "--tasks", "crm/discount-request", "--output", str(tmp_path / "run")]
+
+    assert main(run) == 2
+    assert "crm/discount-request: not in this split" in capsys.readouterr().err
+
+
+def test_the_viewer_says_in_one_sentence_that_its_port_is_taken(
+    folder: Path, stack: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", str(folder), "--port", str(stack.base)]) == 2
+    assert capsys.readouterr().err == f"dayshift: the viewer cannot use port {stack.base}: name another with --port\n"
 
 
 def test_the_playground_tells_its_addresses_and_credentials(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,7 @@ def test_a_stack_that_accepts_no_token_is_called_running_and_every_place_is_name
 
     assert main(["--control-url", f"http://127.0.0.1:{stack.base}", "tasks"]) == 2
     said = capsys.readouterr().err
-    assert f"the stack at http://127.0.0.1:{stack.base} runs, but does not accept the token of" in said
+    assert f"the stack at http://127.0.0.1:{stack.base} runs, but does not accept the token from" in said
     assert "var/control.token, the default of compose.yaml" in said
     assert "set DAYSHIFT_CONTROL_TOKEN" in said
     assert TOKEN not in said
@@ -113,7 +113,33 @@ def test_another_program_at_the_address_is_not_taken_for_a_stack(capsys: pytest.
     finally:
         server.shutdown()
         server.server_close()
-    assert "→ another program may listen at" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 2
+    assert said[0] == (
+        "✗ control: the answer is not a Health of control (the body: Invalid JSON: expected value at line 1 column 1): "
+        "another program listens there, or a stack of another version"
+    )
+    assert said[1].lstrip().startswith("→ another program may listen at")
+
+
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("offset", [1, 5, 11])
+def test_another_port_of_the_stack_is_not_taken_for_control(
+    stack: Stack, offset: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--control-url", f"http://127.0.0.1:{stack.base + offset}", "doctor"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 2
+    assert "{" not in said[0], "neither bodies nor dumps of errors"
+    assert said[1].lstrip().startswith(("→ another program may listen at", "→ start it"))
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_stack_that_is_asked_over_tls_is_not_called_stopped(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--control-url", f"https://127.0.0.1:{stack.base}", "tasks"]) == 2
+    said = capsys.readouterr().err
+    assert f"a stack speaks plain HTTP: write http://127.0.0.1:{stack.base}" in said
+    assert "no stack listens there" not in said
 
 
 class _Greeter(BaseHTTPRequestHandler):

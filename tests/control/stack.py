@@ -80,7 +80,7 @@ class Stack:
             base_url=f"http://127.0.0.1:{self.base}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=120
         )
         try:
-            eventually(lambda: self._is_up() or self.process.poll() is not None, seconds=120, what=self.output)
+            eventually(lambda: self._is_up() or self.process.poll() is not None, seconds=300, what=self.output)
             assert self._is_up(), self.output()
         except BaseException:
             self.stop()

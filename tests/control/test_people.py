@@ -18,7 +18,9 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    running = Stack(tmp_path_factory.mktemp("people"), {"DAYSHIFT_PLAYGROUND_CLOCK": "wall"}).start()
+    running = Stack(
+        tmp_path_factory.mktemp("people"), {"DAYSHIFT_PLAYGROUND_CLOCK": "wall", "DAYSHIFT_WITHOUT": "desk,ide"}
+    ).start()
     yield running
     running.stop()
 
@@ -43,6 +45,10 @@ def test_the_first_page_says_what_runs_where_with_lines_to_copy(stack: Stack, br
     for offset in (1, 3):
         assert f"http://127.0.0.1:{stack.base + offset}" in page.text
     assert any(text.endswith("dayshift doctor") for text in lines)
+    assert f"Control runs at <code>http://127.0.0.1:{stack.base}</code>" in page.text
+    assert f'href="http://127.0.0.1:{stack.base + 5}">The console' in page.text
+    assert f"http://127.0.0.1:{stack.base + 6}/mcp" in page.text
+    assert any(text.startswith("claude mcp add") for text in lines)
     assert any("from hubspot import HubSpot" in text for text in lines)
     assert "pip install hubspot-api-client stripe" in lines, "this stack has the CRM and billing"
     assert page.text.index("pip install hubspot-api-client") < page.text.index("from hubspot")
@@ -57,7 +63,7 @@ def test_programs_still_get_the_control_api(browser: httpx.Client) -> None:
 def test_pages_load_nothing_from_elsewhere_and_run_no_inline_script(browser: httpx.Client) -> None:
     for path in ("/", "/docs/crm", "/docs/billing"):
         page = browser.get(path)
-        loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+        loaded = re.findall(r'<(?!a )[^>]+(?:src|href)="([^"]+)"', page.text)
 
         assert "script-src 'self'" in page.headers["content-security-policy"]
         assert "unsafe-inline" not in page.headers["content-security-policy"]

@@ -42,6 +42,26 @@ def test_swagger_shows_every_operation_without_an_error_and_with_the_credential(
     assert page.locator(".opblock-tag").count() >= 5
 
 
+def test_the_first_page_fits_a_phone_and_shows_its_credentials(stack: Stack, open_page: OpenPage) -> None:
+    page = open_page(f"http://127.0.0.1:{stack.base}/", ready="h1")
+    page.set_viewport_size({"width": 390, "height": 844})
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for text in (CREDENTIAL, "pat-na1-" + CREDENTIAL, "try it"):
+        place = page.locator("td").get_by_text(text, exact=True).first.bounding_box()
+        assert place is not None
+        assert 0 <= place["x"] <= 390 - place["width"]
+
+
+def test_swagger_is_dark_where_the_page_is(stack: Stack, open_page: OpenPage) -> None:
+    page = open_swagger(stack, open_page, "crm")
+    page.emulate_media(color_scheme="dark")
+
+    assert "invert" in page.locator("#swagger").evaluate("each => getComputedStyle(each).filter")
+    page.emulate_media(color_scheme="light")
+    assert page.locator("#swagger").evaluate("each => getComputedStyle(each).filter") == "none"
+
+
 def test_an_operation_can_be_tried_and_is_answered_by_the_playground(stack: Stack, open_page: OpenPage) -> None:
     page = open_swagger(stack, open_page, "crm")
     page.locator(".operation-filter-input").fill("owners")

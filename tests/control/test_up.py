@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from services.command_line import main
 from services.kernel import catalog
 from tests.control.stack import Stack, eventually, free_base
 from tests.control.worlds import build_worlds
@@ -43,6 +46,34 @@ def test_lines_are_prefixed_and_plain_where_no_terminal_is(start: Callable[..., 
     eventually(lambda: '"operation":"crm.contacts.list"' in stack.output())
     assert "\033" not in stack.output()
     assert all(line.startswith("crm     │ ") for line in stack.output().splitlines() if "crm.contacts.list" in line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["up", "--port-base", "-5"], "'-5' is not a positive whole number"),
+        (["up", "--port-base", "abc"], "'abc' is not a positive whole number"),
+        (["up", "--port-base", "70000"], "70000 leaves no ports above it"),
+        (["validate", "--seeds", "0"], "'0' is not a positive whole number"),
+        (["instances", "--processes", "0"], "'0' is not a positive whole number"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_before_anything_starts(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_var_that_is_a_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "var").write_text("")
+    monkeypatch.setenv("DAYSHIFT_VAR", str(tmp_path / "var"))
+
+    assert main(["control"]) == 2
+    assert capsys.readouterr().err.startswith(f"dayshift: {tmp_path / 'var'}: ")
 
 
 def test_lines_are_coloured_on_a_terminal(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 from services.kernel.logs import LogWriter
 
@@ -42,3 +44,22 @@ def test_lines_that_nobody_reads_are_dropped_and_counted() -> None:
     reports = [json.loads(text) for text in lines if text.startswith(b"{")]
     assert sum(report["count"] for report in reports) == dropped
     assert len(lines) - len(reports) == 1000 - dropped
+
+
+def test_each_port_is_told_once_and_its_process_not_at_all() -> None:
+    """In a process of its own, because the root logger belongs to the whole process."""
+    program = (
+        "import logging\n"
+        "from services.kernel.logs import WRITER, start_logging\n"
+        "start_logging('info')\n"
+        "server = logging.getLogger('uvicorn.error')\n"
+        "for _ in range(2):\n"
+        "    server.info('Started server process [%d]', 7)\n"
+        "server.info('Uvicorn running on %s', 'http://127.0.0.1:8701')\n"
+        "server.info('Finished server process [%d]', 7)\n"
+        "WRITER.flush()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    (line,) = (done.stdout + done.stderr).splitlines()
+    assert json.loads(line)["event"] == "Uvicorn running on http://127.0.0.1:8701"

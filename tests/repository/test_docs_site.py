@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,9 +25,12 @@ LOADED = re.compile(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Strict: a link or an anchor that leads nowhere, or a page outside the navigation, ends the build."""
+    """Strict: a link or an anchor that leads nowhere, or a page outside the navigation, ends the build.
+
+    Without `-q`, which drops warnings before they are counted.
+    """
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-d", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "-d", str(folder)]
     settings = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DAYSHIFT_WITHOUT": ""}
     built = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
@@ -38,6 +42,29 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
 
     assert len(pages) > 20
     assert [hit for page in pages for hit in LOADED.findall(page.read_text())] == []
+
+
+def test_every_link_between_pages_leads_to_a_page_and_a_heading() -> None:
+    """As they are read in the repository; the build of the site checks those that it makes itself."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "env_client" / "README.md", *DOCS.rglob("*.md")]
+    pages += (ROOT / "services").glob("*/README.md")
+    text = {page: re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL) for page in pages}
+    headings = {page: set(map(_slug, re.findall(r"^#+ (.+)$", text[page], flags=re.MULTILINE))) for page in pages}
+    wrong = []
+    for page in pages:
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text[page]):
+            file, _, anchor = link.partition("#")
+            target = (page.parent / file).resolve() if file else page
+            if not target.exists() or (anchor and anchor not in headings.get(target, {anchor})):
+                wrong.append(f"{page.relative_to(ROOT)}: {link}")
+
+    assert sum(map(len, headings.values())) > 300
+    assert wrong == []
+
+
+def _slug(heading: str) -> str:
+    words = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading))
+    return re.sub(r"\s+", "-", words.strip().lower())
 
 
 @pytest.mark.parametrize("name", catalog.all_names())
@@ -88,8 +115,12 @@ def test_programs_of_the_clone_are_started_with_its_own_interpreter() -> None:
         for block in re.findall(r"^```\w*\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     ]
 
+    inline = re.compile(r"`python3? -m (?:services|fixtures|loadtests)[^`]*`")
+
     assert len(blocks) > 60
     assert [(name, line) for name, block in blocks for line in bare.findall(block)] == []
+    documented = [page for page in DOCS.rglob("*.md") if "decisions" not in page.parts]
+    assert [(page.name, line) for page in documented for line in inline.findall(page.read_text())] == []
 
 
 def test_the_guide_to_reviews_names_every_tool_that_reads_recordings() -> None:
@@ -129,11 +160,28 @@ def test_search_finds_a_page_that_was_opened_from_the_disk(site: Path, open_page
     expect(found).to_be_visible()
     found.click()
 
-    assert page.url.startswith(site.as_uri())
+    # A page that is still being read has its first lines alone.
     expect(page.locator("article")).to_contain_text("Wilson")
+    assert page.url.startswith(site.as_uri())
 
 
 def test_the_references_are_written_from_the_code(site: Path) -> None:
     assert "dayshift run" in (site / "reference" / "command-line.html").read_text()
     assert "group_rollouts" in (site / "reference" / "client-api.html").read_text()
     assert "OpenRequest" in (site / "reference" / "wire.html").read_text()
+
+
+def test_the_client_is_installed_from_the_clone_and_with_extras_that_it_has() -> None:
+    """It is on no index: `pip install 'dayshift[…]'` would find nothing, or somebody else's package."""
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.*")]
+    text = "\n".join(page.read_text() for page in pages if page.suffix in (".md", ".py", ".toml"))
+    extras = set(
+        tomllib.loads((ROOT / "env_client" / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    )
+    named = {extra for found in re.findall(r"/env_client\[([a-z0-9,-]+)\]", text) for extra in found.split(",")}
+    listed = re.findall(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \|", (DOCS / "client.md").read_text(), flags=re.MULTILINE)
+
+    assert re.findall(r"pip install '?dayshift\b.*", text) == []
+    assert len(named) > 8
+    assert named <= extras
+    assert extras <= set(re.findall(r"`([a-z0-9-]+)`", " ".join(listed)))

@@ -187,4 +187,4 @@ def test_a_shared_file_names_nothing_outside_itself(recordings: Path, tmp_path: 
 def test_an_unknown_episode_is_refused(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["share", str(recordings), "--episodes", "nothing"]) == 2
 
-    assert "none of these episodes" in capsys.readouterr().err
+    assert "no episode of" in capsys.readouterr().err

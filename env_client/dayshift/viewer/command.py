@@ -2,6 +2,7 @@
 
 import argparse
 import getpass
+import socket
 import threading
 import time
 import webbrowser
@@ -25,16 +26,20 @@ def view(args: argparse.Namespace) -> int:
     source = _open_source(args.runs)
     options = ViewerOptions(reviewer_of=lambda _request: args.reviewer or _user_name())
     app = create_app(source, reviews=RunReviewStore(source.folders, source.folder_of), options=options)
-    threading.Thread(target=_keep_up, args=(source,), daemon=True).start()
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=args.port, log_level="warning", access_log=False, lifespan="off")
-    )
-    threading.Thread(target=_announce, args=(server, args), daemon=True).start()
-    try:
-        server.run()
-    except SystemExit as error:
-        raise UsageError(f"the viewer cannot use port {args.port}: name another with --port") from error
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
+    # Bound here: uvicorn logs a failure in words of its own and ends the process.
+    with _bind(args.port) as listening:
+        threading.Thread(target=_keep_up, args=(source,), daemon=True).start()
+        threading.Thread(target=_announce, args=(server, listening.getsockname()[1], args), daemon=True).start()
+        server.run(sockets=[listening])
     return 0
+
+
+def _bind(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise UsageError(f"the viewer cannot use port {port}: name another with --port") from error
 
 
 def share(args: argparse.Namespace) -> int:
@@ -45,8 +50,10 @@ def share(args: argparse.Namespace) -> int:
     source = _open_source([args.run])
     source.update()
     found = source.select_summaries({"keys": args.episodes} if args.episodes else {})
-    if not found:
-        raise UsageError("none of these episodes is in the recordings")
+    if not found and not args.episodes:
+        raise UsageError(f"there is no readable episode in {args.run}")
+    if missing := [key for key in args.episodes or () if key not in {summary["key"] for summary in found}]:
+        raise UsageError(f"no episode of {args.run} is called {', '.join(missing)}; `dayshift view` lists them")
     if len(found) > MAX_SHARED:
         raise UsageError(f"{len(found)} episodes are too many for one file: name at most {MAX_SHARED} with --episodes")
     read = [(summary, source.read_trajectory(summary["key"])) for summary in found]
@@ -72,12 +79,11 @@ def _keep_up(source: RecordingsSource) -> None:
         time.sleep(_UPDATE_SECONDS)
 
 
-def _announce(server: Any, args: argparse.Namespace) -> None:
+def _announce(server: Any, port: int, args: argparse.Namespace) -> None:
     while not server.started:
         if server.should_exit:
             return
         time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{port}/"
     print(f"the viewer is at {url} (stop it with Ctrl+C)", flush=True)
     if args.open:

@@ -140,6 +140,7 @@ def find_files(roots: Sequence[Path]) -> list[RecordingFile]:
         if not root.exists():
             raise UsageError(f"{root} does not exist")
         if root.is_file():
+            _require_recordings(root)
             files.append(RecordingFile(root.parent.name or root.stem, root.resolve()))
             continue
         files += [
@@ -150,6 +151,15 @@ def find_files(roots: Sequence[Path]) -> list[RecordingFile]:
     if not files:
         raise UsageError(f"there are no recordings in {', '.join(map(str, roots))}: no {SCORED}, no {QUARANTINED}")
     return sorted(dict.fromkeys(files))
+
+
+def _require_recordings(file: Path) -> None:
+    """A file of another kind is refused by its first line; one that a run has only begun may have none."""
+    with file.open("rb") as lines:
+        first = lines.readline()
+    if first.lstrip().startswith(b"{") or (not first and file.name in (SCORED, QUARANTINED)):
+        return
+    raise UsageError(f"{file} holds no recordings: name a folder, or the {SCORED} in it")
 
 
 def _name_run(root: Path, folder: Path) -> str:

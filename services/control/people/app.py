@@ -56,14 +56,15 @@ class PeoplePages:
             return _plain(405, "these pages can only be read")
         if path.startswith("docs/assets/"):
             return await asyncio.to_thread(_read_asset, path.removeprefix("docs/assets/"))
-        return self._render(path.removeprefix("docs").strip("/"), is_overview=not path)
+        host = (find_header(scope, b"host") or b"").decode("latin-1")
+        return self._render(path.removeprefix("docs").strip("/"), host, is_overview=not path)
 
-    def _render(self, product: str, *, is_overview: bool) -> Answer:
+    def _render(self, product: str, host: str, *, is_overview: bool) -> Answer:
         playground = self._control.playground.describe()
         if is_overview:
             families = self._control.families(None, None, None)
             products = self._control.replicas.products
-            return _html(render_overview(playground, products, self._control.settings.control_url, families))
+            return _html(render_overview(playground, products, self._control.settings, families, host))
         if not product:
             return Answer(307, b"", ((b"location", f"/docs/{next(iter(playground.products))}".encode()), *_SAFE))
         if product not in playground.products:

@@ -1,26 +1,38 @@
 """The HTML of the pages for people; no inline script or style, so that the browser can refuse any."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from dayshift import wire
 
+from services.kernel import catalog
+from services.kernel.config import Settings
 from services.kernel.product import Product
-from services.snippets import install_sdks
+from services.snippets import connect_by_mcp, console_url, install_sdks
 
 # The default is in the README. A credential that somebody set is theirs to type in.
 KNOWN_CREDENTIAL = "playground"
+_HEADS = ("product", "address", "state", "credential", "API")
 _INSTALL_CLIENT = "pip install ./env_client   # in the clone\ndayshift doctor"
 _HIDDEN = "YOUR_PLAYGROUND_TOKEN"
 
 
 def render_overview(
-    playground: wire.Playground, products: dict[str, Product], control_url: str, families: Sequence[wire.Family]
+    playground: wire.Playground,
+    products: dict[str, Product],
+    settings: Settings,
+    families: Sequence[wire.Family],
+    host: str,
 ) -> str:
+    """`host` is where the browser found control: in a container, control's own address is another."""
     rows = "".join(
-        f"<tr><td>{escape(access.title)}</td><td><code>{escape(access.base_url)}</code></td>"
-        f"<td>{escape(access.state)}</td><td>{_describe_credentials(access)}</td>"
-        f'<td><a href="/docs/{escape(name)}">try it</a></td></tr>'
+        _render_row(
+            escape(access.title),
+            f"<code>{escape(access.base_url)}</code>",
+            escape(access.state),
+            _describe_credentials(access),
+            f'<a href="/docs/{escape(name)}">try it</a>',
+        )
         for name, access in playground.products.items()
     )
     snippets = "".join(
@@ -32,13 +44,14 @@ def render_overview(
     client = f"import dayshift\n\nwith dayshift.Episode.open({task!r}, seed=8) as episode:\n    print(episode.brief)\n"
     return _render_page(
         "Dayshift",
-        f"<p>Control runs at <code>{escape(control_url)}</code> and offers {len(families)} task families. "
+        f"<p>Control runs at <code>http://{escape(host)}</code> and offers {len(families)} task families. "
         "Trainers open episodes here with the control token; the playground below needs none.</p>"
-        '<div class="wide"><table><thead><tr><th>product</th><th>address</th><th>state</th><th>credential</th>'
-        f"<th>API</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in _HEADS)}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>{' '.join(_describe_other_services(settings))}</p>"
         "<h2>Lines to copy</h2>"
         f"<h3>Client</h3>{_render_lines(_INSTALL_CLIENT)}{_render_lines(client)}"
         f"<h3>The vendors' own SDKs</h3>{_render_lines(install_sdks(products.values()))}{snippets}"
+        f"{_render_mcp(playground, settings)}"
         f"<h3>Roll the playground back</h3>{_render_lines('dayshift playground --reset')}",
     )
 
@@ -63,6 +76,29 @@ def render_api(name: str, playground: wire.Playground) -> str:
 
 def choose_shown_credential(access: wire.PlaygroundAccess) -> str:
     return KNOWN_CREDENTIAL if KNOWN_CREDENTIAL in access.credentials else _HIDDEN
+
+
+def _render_row(*cells: str) -> str:
+    """A narrow screen shows each cell on a line of its own, after the head of its column."""
+    return f"<tr>{''.join(f'<td data-head={head}>{cell}</td>' for head, cell in zip(_HEADS, cells, strict=True))}</tr>"
+
+
+def _describe_other_services(settings: Settings) -> Iterator[str]:
+    if not catalog.is_left_out("mcp"):
+        url = escape(settings.mcp_url)
+        yield f"<code>{url}</code> serves the tools of all products to MCP clients, with the same credential."
+    if (console := console_url(settings)) is not None:
+        link = f'<a href="{escape(console)}">The console</a>'
+        yield f"{link} shows episodes while they run and afterwards."
+        yield "Its token is in the file <code>var/console.token</code>, on Docker Compose <code>laptop-console</code>."
+
+
+def _render_mcp(playground: wire.Playground, settings: Settings) -> str:
+    if catalog.is_left_out("mcp") or not playground.products:
+        return ""
+    token = choose_shown_credential(next(iter(playground.products.values())))
+    lines = connect_by_mcp(settings.mcp_url, token)
+    return f"<h3>All of them as tools, by MCP</h3>{_render_lines(chr(10).join(lines))}"
 
 
 def _describe_credentials(access: wire.PlaygroundAccess) -> str:
