@@ -45,18 +45,18 @@ class LiveApi:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/api/live", guarded(self.overview)),
-            Route("/api/live/events", guarded(self.overview_events)),
-            Route("/api/live/{episode_id}/events", guarded(self.tail_events)),
-            Route("/api/live/{episode_id}/tail", guarded(self.tail)),
-            Route("/api/live/{episode_id}/close", guarded(self.close), methods=["POST"]),
-            Route("/api/live/{episode_id}/pause", guarded(self.pause), methods=["POST"]),
-            Route("/api/live/{episode_id}/resume", guarded(self.resume), methods=["POST"]),
-            Route("/api/live/{episode_id}/takeover", guarded(self.take_over), methods=["POST"]),
-            Route("/api/live/{episode_id}/act", guarded(self.act), methods=["POST"]),
-            Route("/api/approvals", guarded(self.approvals)),
-            Route("/api/approvals/{approval_id}", guarded(self.decide), methods=["POST"]),
-            Route("/api/audit", guarded(self.audit)),
+            Route("/api/live", explain_errors(self.overview)),
+            Route("/api/live/events", explain_errors(self.overview_events)),
+            Route("/api/live/{episode_id}/events", explain_errors(self.tail_events)),
+            Route("/api/live/{episode_id}/tail", explain_errors(self.tail)),
+            Route("/api/live/{episode_id}/close", explain_errors(self.close), methods=["POST"]),
+            Route("/api/live/{episode_id}/pause", explain_errors(self.pause), methods=["POST"]),
+            Route("/api/live/{episode_id}/resume", explain_errors(self.resume), methods=["POST"]),
+            Route("/api/live/{episode_id}/takeover", explain_errors(self.take_over), methods=["POST"]),
+            Route("/api/live/{episode_id}/act", explain_errors(self.act), methods=["POST"]),
+            Route("/api/approvals", explain_errors(self.approvals)),
+            Route("/api/approvals/{approval_id}", explain_errors(self.decide), methods=["POST"]),
+            Route("/api/audit", explain_errors(self.audit)),
         ]
 
     @property
@@ -214,7 +214,7 @@ class LiveApi:
             self._streams -= 1
 
 
-def guarded(handler: Handler) -> Handler:
+def explain_errors(handler: Handler) -> Handler:
     """Errors of control and of products become answers."""
 
     async def answer(request: Request) -> Response:

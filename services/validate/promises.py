@@ -59,7 +59,7 @@ class Trial:
         """The oracle, once: several promises compare with it."""
         return self.play(policies.oracle)
 
-    def regrouped(self, policy: Policy) -> Verdict:
+    def play_regrouped(self, policy: Policy) -> Verdict:
         """The oracle with its groups of calls made otherwise; without any there is nothing to make otherwise."""
         verdict, made = self.solved
         return self.play(policy)[0] if made.grouped else verdict
@@ -121,11 +121,11 @@ def faults_do_not_cost(trial: Trial) -> Iterator[PromiseResult]:
 
 
 def order_does_not_matter(trial: Trial) -> Iterator[PromiseResult]:
-    yield _equals("oracle_in_another_order", trial.regrouped(policies.oracle_backwards), 1.0)
+    yield _equals("oracle_in_another_order", trial.play_regrouped(policies.oracle_backwards), 1.0)
 
 
 def other_ways_earn_one(trial: Trial) -> Iterator[PromiseResult]:
-    yield _equals("oracle_in_bulk", trial.regrouped(policies.in_bulk), 1.0)
+    yield _equals("oracle_in_bulk", trial.play_regrouped(policies.in_bulk), 1.0)
     for name in trial.family.alternatives(trial.solved[1].trouble):
         yield _equals(f"alternative: {name}", trial.play(policies.alternative(name))[0], 1.0)
 

@@ -8,7 +8,7 @@ from dayshift.control_client import ControlClient
 from dayshift.errors import ControlRefused
 from dayshift.http_flow import HttpFlow
 from dayshift.redaction import Redactor
-from dayshift.review.store import Review, blamed_on_harness
+from dayshift.review.store import Review, find_blamed_on_harness
 from dayshift.trajectory import Trajectory
 
 BLAMED_ON_HARNESS = "blamed on the harness by a reviewer"
@@ -35,7 +35,7 @@ def leave_out_disputed(
     trajectories: Iterable[Trajectory], reviews: Sequence[Review], left_out: Counter[str] | None = None
 ) -> Iterator[Trajectory]:
     """Leaves out the episodes that a reviewer blames on the harness, and counts them in `left_out`."""
-    disputed = blamed_on_harness(reviews)
+    disputed = find_blamed_on_harness(reviews)
     for trajectory in trajectories:
         if trajectory.manifest.episode_id not in disputed:
             yield trajectory

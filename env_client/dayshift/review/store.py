@@ -188,7 +188,7 @@ def by_episode(reviews: Iterable[Review]) -> dict[str, list[Review]]:
     return grouped
 
 
-def blamed_on_harness(reviews: Iterable[Review]) -> frozenset[str]:
+def find_blamed_on_harness(reviews: Iterable[Review]) -> frozenset[str]:
     """The episodes that stay out of exports. One reviewer suffices: what may be our fault must not teach a model."""
     blamed = [review for review in reviews if review.blame == "harness"]
     return frozenset({review.key for review in blamed} | {review.episode_id for review in blamed} - {""})

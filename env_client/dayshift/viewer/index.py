@@ -201,7 +201,7 @@ class RecordingIndex:
         committed = monotonic()
         for row in rows:
             record, _ = scan(read_bytes(Path(row["file"]), row["start"], row["length"]))
-            connection.execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (row["id"], _searched_text(record)))
+            connection.execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (row["id"], _join_texts(record)))
             connection.execute("UPDATE episodes SET searchable = 1 WHERE id = ?", (row["id"],))
             if monotonic() - committed > _COMMIT_EVERY:
                 connection.commit()
@@ -289,7 +289,7 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _searched_text(record: Record) -> str:
+def _join_texts(record: Record) -> str:
     parts = [record["manifest"]["brief"], record["manifest"]["episode_id"]]
     left = _SEARCHED_EPISODE_CHARS
     for step in record["steps"]:

@@ -14,7 +14,7 @@ _HARM_TOLERANCE = 4.0
 Change = Mapping[str, Any]
 
 
-def earned_of(verdict: Mapping[str, Any]) -> float | None:
+def sum_earned(verdict: Mapping[str, Any]) -> float | None:
     goals = [finding for finding in verdict.get("findings", []) if finding["weight"] > 0]
     return sum(goal["weight"] * goal["score"] for goal in goals) if goals else None
 
@@ -68,7 +68,7 @@ def _bar(label: str, info: str, start: float, end: float, kind: Any) -> Waterfal
 
 def _derive(verdict: Mapping[str, Any], reward: float) -> Mapping[str, Any]:
     """Recordings from before wire version 4 lack the numbers; what is missing after earned and harm is efficiency."""
-    earned, harm = earned_of(verdict) or 0.0, harm_of(verdict) or 0.0
+    earned, harm = sum_earned(verdict) or 0.0, harm_of(verdict) or 0.0
     precision = _HARM_TOLERANCE / (_HARM_TOLERANCE + harm)
     efficiency = (reward + 1 - precision) / (earned * precision) if earned else 1.0
     return {

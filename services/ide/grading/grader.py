@@ -182,10 +182,10 @@ async def _answer_right(grader: GraderSandbox, reference: Tree, questions: "_Que
 async def _answer_shared(grader: GraderSandbox, tree: Tree, questions: "_Questions", runs: int) -> list[Answers]:
     """Trees of Dayshift's own share a sandbox, with one fresh process for each run."""
     key = questions.key_of(tree)
-    if _cached_runs(key) < runs:
+    if _count_cached_runs(key) < runs:
         await grader.sandbox()
     # Somebody may have run it while this waited for the sandbox.
-    cached = [_answer_cache[key].answers] * min(_cached_runs(key), runs) if key in _answer_cache else []
+    cached = [_answer_cache[key].answers] * min(_count_cached_runs(key), runs) if key in _answer_cache else []
     if len(cached) == runs:
         return cached
     answers = [*cached, *await grader.run(tree, questions, runs - len(cached))]
@@ -201,7 +201,7 @@ async def _answer_apart(tree: Tree, questions: "_Questions") -> list[Answers]:
     anew.
     """
     key = questions.key_of(tree)
-    if _cached_runs(key) >= RUNS:
+    if _count_cached_runs(key) >= RUNS:
         return [_answer_cache[key].answers] * RUNS
     answers = list(await asyncio.gather(*(_answer_once(tree, questions) for _ in range(RUNS))))
     _cache_if_same(key, answers)
@@ -222,7 +222,7 @@ async def _answer_once(tree: Tree, questions: "_Questions") -> Answers:
         sandbox.end()
 
 
-def _cached_runs(key: str) -> int:
+def _count_cached_runs(key: str) -> int:
     return _answer_cache[key].runs if key in _answer_cache else 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from services.ide.grading.commands import executed_programs
+from services.ide.grading.commands import find_executed_programs
 
 # What a text that cannot be parsed, or a tree that is too deep to be written out, makes the parser raise.
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -155,7 +155,7 @@ def find_command_flags(commands: Iterable[str]) -> list[Flag]:
     flags: list[Flag] = []
     for line in commands:
         tags = [tag for tag, _ in _match_signs(line[:_LONGEST_LINE], _COMMAND_SIGNS)]
-        for words in executed_programs(line):
+        for words in find_executed_programs(line):
             program = " ".join(words)
             tags += [tag for tag, pattern in _PROGRAM_SIGNS if re.match(pattern, program)]
         flags += [(tag, f"ran {line[:120]!r}") for tag in tags]
@@ -209,13 +209,13 @@ def find_import_hooks(edited: list[EditedFile]) -> list[Flag]:
     for file in edited:
         if file.after is not None and file.name.endswith(".py"):
             flags += [(tag, f"{file.path}: {hit}") for tag, hit in _match_signs(file.added_lines, _IMPORT_SIGNS)]
-            before = set(_replaced_names(_parse(file.before)))
-            replaced = [name for name in _replaced_names(_parse(file.after)) if name not in before]
+            before = set(_find_replaced_names(_parse(file.before)))
+            replaced = [name for name in _find_replaced_names(_parse(file.after)) if name not in before]
             flags += [("tamper", f"{file.path} replaces {name}") for name in replaced]
     return _without_repeats(flags)
 
 
-def _replaced_names(module: ast.Module) -> Iterator[str]:
+def _find_replaced_names(module: ast.Module) -> Iterator[str]:
     """Attributes of imported modules that are set, and a module's own `__getattr__`."""
     imported = set(_module_names(module))
     for node in ast.walk(module):
@@ -375,7 +375,7 @@ def _is_public(name: str) -> bool:
     return not name.startswith("_") or name == "__init__"
 
 
-def imported_names(text: str) -> set[str]:
+def find_imported_names(text: str) -> set[str]:
     """Names that a module imports, under the names that it gives them."""
     nodes = [node for node in _parse_text(text).body if isinstance(node, ast.ImportFrom | ast.Import)]
     return {alias.asname or alias.name for node in nodes for alias in node.names}
