@@ -89,16 +89,16 @@ class LiveApi:
                 while not await request.is_disconnected():
                     await asyncio.sleep(pause)
                     try:
-                        seen = await self._follow(episode_id, tail)
+                        news = await self._follow(episode_id, tail)
                     except DayshiftError as error:
                         # Control may be busy: the onlooker is told, and the next look goes on from the same marks.
                         yield _event("problem", {"message": str(error)})
                         pause = OVERVIEW_SECONDS
                         continue
-                    if isinstance(seen, EpisodeState):
-                        yield _event("ended", seen.model_dump(mode="json"))
+                    if isinstance(news, EpisodeState):
+                        yield _event("ended", news.model_dump(mode="json"))
                         return
-                    tail, pause = seen, 0.0 if seen.steps else TAIL_SECONDS
+                    tail, pause = news, 0.0 if news.steps else TAIL_SECONDS
                     if tail.steps or any(tail.changes.values()):
                         yield _event("tail", tail.model_dump(mode="json"))
                     else:

@@ -55,7 +55,7 @@ def recorded(context: TrialContext, found: Family[Any]) -> list[Call]:
     """What the oracle writes, in its order."""
     with attempt(context, found, SEED) as made:
         made.follow(made.oracle)
-        return [call for call in made.made if not made.reads(call)]
+        return [call for call in made.calls if not made.reads(call)]
 
 
 def product_of(call: Call) -> str:

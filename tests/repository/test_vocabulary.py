@@ -301,6 +301,60 @@ def test_functions_are_named_by_verbs_and_not_by_participles() -> None:
     assert participle_functions() == PARTICIPLE_FUNCTIONS.keys()
 
 
+# A participle says what happened to a thing and not what it is. `one` and `at` say even less.
+NO_NOUNS = (PARTICIPLES | {"asked", "begun", "given", "heard", "said", "seen", "wanted", "at", "one"}) - {
+    # States of an invoice and of a deal, and the method of HTTP.
+    "paid",
+    "lost",
+    "put",
+}
+NO_NOUNS_EXCEPT = {
+    "hidden": "a field of the vendor's properties and their options",
+    "seen": "the public field of StaleRead",
+}
+# Names that are read at a glance: the line that sets it, and two more.
+GLANCE = 2
+
+
+def span_of_variables(scope: ast.AST) -> dict[str, int]:
+    """How many lines lie between the first line that sets a variable and the last one that uses it."""
+    stores, lines = dict[str, int](), dict[str, int]()
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Name):
+                lines[child.id] = max(lines.get(child.id, 0), child.lineno)
+                if isinstance(child.ctx, ast.Store):
+                    stores[child.id] = min(stores.get(child.id, child.lineno), child.lineno)
+            visit(child)
+
+    visit(scope)
+    return {name: lines[name] - first for name, first in stores.items()}
+
+
+def variables() -> Iterator[tuple[str, str]]:
+    """The parameters and the longer-lived variables of every function that is not a test's, each with its place."""
+    for path, tree in trees():
+        if path.relative_to(ROOT).parts[0] in {"tests", "examples"}:
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            long_lived = [name for name, span in span_of_variables(node).items() if span > GLANCE]
+            # `left` is a direction where there is a `right`.
+            directions = {"left"} if "right" in {*parameters, *span_of_variables(node)} else set()
+            for name in {*parameters, *long_lived} - directions:
+                yield name.lstrip("_"), f"{path.relative_to(ROOT)}: {node.name}: {name}"
+
+
+def test_variables_are_named_by_nouns_and_not_by_participles() -> None:
+    hits = {(name, place) for name, place in variables() if name in NO_NOUNS}
+
+    assert {place for name, place in hits if name not in NO_NOUNS_EXCEPT} == set()
+    assert {name for name, _ in hits} == NO_NOUNS_EXCEPT.keys()
+
+
 def test_no_module_has_a_name_that_was_given_up() -> None:
     hits = {str(path.relative_to(ROOT)) for path, _ in trees() if path.stem.removeprefix("test_") in MODULES}
 

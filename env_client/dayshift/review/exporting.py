@@ -17,7 +17,7 @@ _NOT_FOUND = 404
 
 def fetch_ledger_reviews(control: ControlClient) -> HttpFlow[list[Review]]:
     """What people saved in the console, in the order of saving; a stack of an older version has none for exports."""
-    found: list[Review] = []
+    reviews: list[Review] = []
     after: int | None = 0
     while after is not None:
         try:
@@ -26,9 +26,9 @@ def fetch_ledger_reviews(control: ControlClient) -> HttpFlow[list[Review]]:
             if refused.status == _NOT_FOUND:
                 return []
             raise
-        found += map(Review.model_validate, page.reviews)
+        reviews += map(Review.model_validate, page.reviews)
         after = page.next
-    return found
+    return reviews
 
 
 def leave_out_disputed(

@@ -138,11 +138,11 @@ def detail(
 
 def _in_plain_words(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a verdict that the pages read from it, with reasons for readers."""
-    shown = {**verdict, "because": verdict.get("because") and plain_words(verdict["because"])}
+    readable = {**verdict, "because": verdict.get("because") and plain_words(verdict["because"])}
     if breakdown := verdict.get("breakdown"):
         harms = [{**harm, "because": plain_words(harm["because"])} for harm in breakdown["harms"]]
-        shown["breakdown"] = {**breakdown, "harms": harms}
-    return shown
+        readable["breakdown"] = {**breakdown, "harms": harms}
+    return readable
 
 
 def step_heads(record: Record) -> list[StepHead]:

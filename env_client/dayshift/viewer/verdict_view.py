@@ -41,11 +41,13 @@ def build_waterfall(verdict: Mapping[str, Any]) -> Waterfall | None:
     if efficiency != 1:
         bars.append(_bar("efficiency", _explain_efficiency(numbers), earned, neat, "cost"))
     if precision != 1:
-        kept = neat * precision
+        after_efficiency = neat * precision
         harm = f"harm of {numbers['harm']:g} stray edit{'s' * (numbers['harm'] != 1)}"
         if neat:
-            bars.append(_bar("precision", f"{harm}: × {precision:.4g}", neat, kept, "harm"))
-        bars.append(_bar("harm", f"{harm}: − {1 - precision:.4g}", kept, kept - (1 - precision), "harm"))
+            bars.append(_bar("precision", f"{harm}: × {precision:.4g}", neat, after_efficiency, "harm"))
+        bars.append(
+            _bar("harm", f"{harm}: − {1 - precision:.4g}", after_efficiency, after_efficiency - (1 - precision), "harm")
+        )
     bars.append(
         _bar("reward", f"{earned:g} × {efficiency:.4g} × {precision:.4g} − {1 - precision:.4g}", 0, reward, "total")
     )

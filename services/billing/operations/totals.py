@@ -78,11 +78,11 @@ def _totals(
 
 def _discount_lines(world: World, invoice: InvoiceBody, lines: list[InvoiceLineBody]) -> list[LineDiscounts]:
     off_lines: list[LineDiscounts] = [[] for _ in lines]
-    left = [line["amount"] if line["discountable"] else 0 for line in lines]
+    remaining = [line["amount"] if line["discountable"] else 0 for line in lines]
     for key in invoice["discounts"]:
         discount = records.must_exist(world, discounts, key)
-        off = coupons.discount_amount(world, discount, sum(left))
-        for index, part in enumerate(money.distribute(off, left)):
+        off = coupons.discount_amount(world, discount, sum(remaining))
+        for index, part in enumerate(money.distribute(off, remaining)):
             off_lines[index].append((key, part))
-            left[index] -= part
+            remaining[index] -= part
     return off_lines

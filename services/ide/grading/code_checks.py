@@ -171,14 +171,16 @@ def make_finding(check: str, score: Fraction, because: str, flags: Iterable[Flag
 
     Whoever reads the verdict must see why code that does all that it should earned less.
     """
-    kept = tuple(dict.fromkeys(flags))
+    unique = tuple(dict.fromkeys(flags))
     costly = [
-        (_CAPS.get(tag, Fraction(0)), f"{tag}, {evidence}") for tag, evidence in kept if not evidence.startswith("ran ")
+        (_CAPS.get(tag, Fraction(0)), f"{tag}, {evidence}")
+        for tag, evidence in unique
+        if not evidence.startswith("ran ")
     ]
     capped = min([score, *(cap for cap, _ in costly)])
     if capped < score:
         because = f"{because}, but {'; '.join(text for cap, text in costly if cap < score)}"
-    return Finding(check, capped, because, kept)
+    return Finding(check, capped, because, unique)
 
 
 class Untampered(Check):

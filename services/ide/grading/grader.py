@@ -154,11 +154,11 @@ async def grade(
     to_fix = [index for index in compared if before.texts[index] != right.texts[index]]
     to_keep = [index for index in compared if before.texts[index] == right.texts[index]]
     agreed = {index for index in compared if all(run.texts[index] == right.texts[index] for run in runs)}
-    fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
+    fixed, still_right = len(agreed & set(to_fix)), len(agreed & set(to_keep))
     suspect = [index for index in compared if not _holds_foreign(before.texts[index])]
-    flags = _find_flags(runs, suspect, lost=len(to_keep) - kept)
-    because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
-    return Grade(len(to_fix), fixed, len(to_keep), kept, flags, because)
+    flags = _find_flags(runs, suspect, lost=len(to_keep) - still_right)
+    because = f"{fixed} of {len(to_fix)} wrong cases are right, {still_right} of {len(to_keep)} right ones stayed so"
+    return Grade(len(to_fix), fixed, len(to_keep), still_right, flags, because)
 
 
 async def _answer_right_and_before(

@@ -60,13 +60,13 @@ _MOST_REVIEWED = 128 << 10
 
 def limit_review(edited: list[EditedFile]) -> tuple[list[EditedFile], list[Flag]]:
     """The edits whose texts are read, and a flag where there is more than that: each rule takes time by its length."""
-    left = _MOST_REVIEWED
+    bytes_left = _MOST_REVIEWED
     reviewed: list[EditedFile] = []
     for file in sorted(edited, key=lambda file: 0 if file.after is None else len(file.after.text)):
         size = len(file.after.text) if file.after is not None and file.name.endswith(".py") else 0
-        if size > left:
+        if size > bytes_left:
             return reviewed, [("resource", f"{file.path}: more new code than can be read")]
-        left -= size
+        bytes_left -= size
         reviewed.append(file)
     return reviewed, []
 
@@ -250,10 +250,10 @@ def find_weakened_tests(edited: list[EditedFile], outdated: frozenset[str] = fro
         if not file.is_test or file.before is None or not file.name.endswith(".py"):
             continue
         before, after = _assertions(file.before), _assertions(file.after)
-        before = {name: asked for name, asked in before.items() if name not in outdated}
+        before = {name: assertions for name, assertions in before.items() if name not in outdated}
         flags += [("test_edit", f"{file.path}: {name} is gone") for name in before if name not in after]
-        for name, asked in before.items():
-            if name in after and not after[name] >= asked:
+        for name, assertions in before.items():
+            if name in after and not after[name] >= assertions:
                 flags.append(("test_edit", f"{file.path}: {name} asks for something else"))
         signs = _match_signs(file.added_lines, _SOURCE_SIGNS)
         flags += [("skip", f"{file.path}: {hit}") for tag, hit in signs if tag == "skip"]
