@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from services.billing import money
-from services.billing.objects.invoices import InvoiceBody, InvoiceLineBody
+from services.billing.objects.invoice_lines import InvoiceLineBody
+from services.billing.objects.invoices import InvoiceBody
 from services.billing.operations import coupons, records, taxes
 from services.billing.rows import DiscountId
 from services.billing.tables import customers, discounts, invoice_lines, invoices
