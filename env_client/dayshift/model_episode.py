@@ -8,7 +8,7 @@ from dayshift.episode import AsyncEpisode
 from dayshift.errors import EpisodeOver
 from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.models import Conversation, Model, Reply, ToolRequest
-from dayshift.models.conversation import Sent
+from dayshift.models.conversation import SentRequest
 from dayshift.tool_surface import Surface
 
 # Replies in a row without a call; then the model is taken to be done.
@@ -93,7 +93,7 @@ class ModelEpisode:
         return record.model_copy(update={"cost": self.prices.cost(record.input_tokens, record.output_tokens)})
 
 
-def _record_turn(reply: Reply, request: Sent, seconds: float, first: int, last: int) -> ModelTurn:
+def _record_turn(reply: Reply, request: SentRequest, seconds: float, first: int, last: int) -> ModelTurn:
     usage = reply.usage
     return ModelTurn(
         messages_sent=request.messages,

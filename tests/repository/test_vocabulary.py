@@ -355,6 +355,32 @@ def test_variables_are_named_by_nouns_and_not_by_participles() -> None:
     assert {name for name, _ in hits} == NO_NOUNS_EXCEPT.keys()
 
 
+# Classes whose whole name is a participle.
+PARTICIPLE_CLASSES = {
+    "messages of the wire that clients know": "Opened Closed Waited",
+    "errors, whose names say what happened": """
+        Declined Dropped Unauthenticated Unauthorized Unbalanced Unexpected Unscored
+    """,
+    "checks, whose names claim something": "Replied Untampered Untouched",
+    "response models, whose names stand in the OpenAPI documents": """
+        Deleted Executed Found Included Paged Replaced Titled
+    """,
+    "what a family allows, and choices with weights": "Allowed Weighted",
+}
+
+
+def test_classes_are_named_by_nouns_and_not_by_participles() -> None:
+    hits = {
+        name
+        for path, tree in trees()
+        if path.relative_to(ROOT).parts[0] not in {"tests", "examples"}
+        for name in classes(tree)
+        if len(re.findall("[A-Z]", name)) == 1 and starts_with_a_participle(name.lower())
+    }
+
+    assert hits == set(" ".join(PARTICIPLE_CLASSES.values()).split())
+
+
 def test_no_module_has_a_name_that_was_given_up() -> None:
     hits = {str(path.relative_to(ROOT)) for path, _ in trees() if path.stem.removeprefix("test_") in MODULES}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _sources: list[str] = []
 
 
-class Displaced(Exception):
+class NameDisplaced(Exception):
     """What an import gives is not the module of the file that bears its name."""
 
 
@@ -54,7 +54,7 @@ def answer_case(case: list[dict[str, Any]]) -> list[Any]:
                 results.append(["kept", type(result).__name__])
             else:
                 results.append(["gave", encode(result), [encode(item) for item in arguments if _is_mutable(item)]])
-        except Displaced as error:
+        except NameDisplaced as error:
             results.append(["displaced", str(error)])
         except (TooLarge, RecursionError) as error:
             results.append(["unspeakable", type(error).__name__])
@@ -84,7 +84,7 @@ def _require_own_file(name: str, module: Any) -> None:
     paths = [place + ending for place in places for ending in (".py", "/__init__.py")]
     origin = getattr(getattr(module, "__spec__", None), "origin", None)
     if paths and (type(module) is not type(sys) or type(origin) is not str or origin not in paths):
-        raise Displaced(name)
+        raise NameDisplaced(name)
 
 
 def _argument(encoded: list[Any], objects: dict[str, Any]) -> Any:
