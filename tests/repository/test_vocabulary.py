@@ -341,9 +341,10 @@ def variables() -> Iterator[tuple[str, str]]:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-            long_lived = [name for name, span in span_of_variables(node).items() if span > GLANCE]
+            spans = span_of_variables(node)
+            long_lived = [name for name, span in spans.items() if span > GLANCE]
             # `left` is a direction where there is a `right`.
-            directions = {"left"} if "right" in {*parameters, *span_of_variables(node)} else set()
+            directions = {"left"} if "right" in {*parameters, *spans} else set()
             for name in {*parameters, *long_lived} - directions:
                 yield name.lstrip("_"), f"{path.relative_to(ROOT)}: {node.name}: {name}"
 
