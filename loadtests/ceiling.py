@@ -44,21 +44,21 @@ def _by_wrk(program: str, base_url: str, shots: Sequence[Shot], seconds: float, 
         script.write(_lua(shots))
         script.flush()
         command = [program, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", script.name, base_url]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - found on the path
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
-    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - found on the path
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", output)
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
     if rate is None:
-        raise RuntimeError(f"wrk said: {said}")
+        raise RuntimeError(f"wrk said: {output}")
     return Ceiling(float(rate[1]), int(refused[1]) if refused else 0, "wrk")
 
 
 def _lua(shots: Sequence[Shot]) -> str:
-    made = []
+    formats = []
     for shot in shots:
         headers = ", ".join(f"[ {_quote(name)} ] = {_quote(value)}" for name, value in shot.headers.items())
         body = _quote(shot.body) if shot.body else "nil"
-        made.append(f"wrk.format({_quote(shot.method)}, {_quote(shot.path)}, {{{headers}}}, {body})")
-    listed = ",\n    ".join(made)
+        formats.append(f"wrk.format({_quote(shot.method)}, {_quote(shot.path)}, {{{headers}}}, {body})")
+    listed = ",\n    ".join(formats)
     return f"""local shots, at = {{}}, 0
 function init(args)
   shots = {{
@@ -86,17 +86,17 @@ async def _by_sockets(base_url: str, shots: Sequence[Shot], seconds: float, conn
 async def _lane(base_url: str, wires: Sequence[bytes], lane: int, until: float) -> tuple[int, int]:
     where = urlsplit(base_url)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    done = bad = 0
+    count = bad = 0
     while time.perf_counter() < until:
-        writer.write(wires[(done * 31 + lane) % len(wires)])
+        writer.write(wires[(count * 31 + lane) % len(wires)])
         head = await reader.readuntil(b"\r\n\r\n")
         _, said, rest = head.lower().partition(b"content-length: ")
         if said:
             await reader.readexactly(int(rest.split(b"\r\n")[0]))
-        done += 1
+        count += 1
         bad += not head.startswith(b"HTTP/1.1 2")
     writer.close()
-    return done, bad
+    return count, bad
 
 
 def _wire(shot: Shot, base_url: str) -> bytes:

@@ -52,10 +52,10 @@ class SharedEpisode:
         return self.opened.episode_id[:8]
 
     def contradictions(self) -> list[Contradiction]:
-        found = check_registers(self.registers, self.initial)
+        problems = check_registers(self.registers, self.initial)
         in_list = check_list(f"the list of {self.tag}", self.elements)
         backwards = _find_backward_revision(self.timed_revisions)
-        return [*found, *(one for one in (in_list, backwards) if one is not None)]
+        return [*problems, *(one for one in (in_list, backwards) if one is not None)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ async def observe(target: Target, seconds: float, least: int, clients: int, worl
         )
         for shared in episodes:
             await client.post(f"{target.url}/v1/episodes/{shared.opened.episode_id}/close", headers=_control(target))
-    found = [str(one) for shared in episodes for one in shared.contradictions()]
+    problems = [str(one) for shared in episodes for one in shared.contradictions()]
     return Verdict(
         requests=sum(shared.requests for shared in episodes),
         events=sum(len(shared.registers) + len(shared.elements) for shared in episodes),
-        contradictions=found,
+        contradictions=problems,
         unexpected=[line for shared in episodes for line in shared.unexpected],
         seconds=time.perf_counter() - began,
     )
@@ -267,12 +267,12 @@ class _Client:
 def _find_backward_revision(timed_revisions: list[TimedRevision]) -> Contradiction | None:
     """An answer must be at least as new as any that was given before it was asked for."""
     by_answer = iter(sorted(timed_revisions, key=lambda answer: answer.answered_at))
-    given = next(by_answer, None)
+    earlier = next(by_answer, None)
     newest = 0
     for answer in sorted(timed_revisions, key=lambda answer: answer.sent_at):
-        while given is not None and given.answered_at < answer.sent_at:
-            newest = max(newest, given.revision)
-            given = next(by_answer, None)
+        while earlier is not None and earlier.answered_at < answer.sent_at:
+            newest = max(newest, earlier.revision)
+            earlier = next(by_answer, None)
         if answer.revision < newest:
             return Contradiction("revisions", f"an answer at revision {answer.revision} came after one at {newest}")
     return None

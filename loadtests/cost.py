@@ -38,16 +38,16 @@ def compare_cost(options: argparse.Namespace) -> int:
 
 
 def _by_episodes(target: Target, options: argparse.Namespace, table: Table) -> list[str]:
-    one = _drive(target, options, episodes=1, users=1)
+    single = _drive(target, options, episodes=1, users=1)
     many = _drive(target, options, episodes=_MANY, users=_MANY_USERS)
-    base, full = one.resources.cpu_us_per_request or 0.0, many.resources.cpu_us_per_request or 0.0
+    base, full = single.resources.cpu_us_per_request or 0.0, many.resources.cpu_us_per_request or 0.0
     memory = many.resources.memory_mb or 0.0
-    table.add_row("1 open episode", f"{base:,.0f}", "", "", f"{one.resources.memory_mb:,.0f}", str(_bad(one)))
+    table.add_row("1 open episode", f"{base:,.0f}", "", "", f"{single.resources.memory_mb:,.0f}", str(_bad(single)))
     bar = f"≤ {_MOST_BY_EPISODES}"
     table.add_row(
         f"{_MANY} open episodes", f"{full:,.0f}", f"{full / base:.2f} ×", bar, f"{memory:,.0f}", str(_bad(many))
     )
-    for summary, which in ((one, "1"), (many, str(_MANY))):
+    for summary, which in ((single, "1"), (many, str(_MANY))):
         split = ", ".join(f"{name} {spent:,.0f}" for name, spent in summary.resources.cpu_by_service.items())
         open_resources = ", ".join(f"{name} {mb:,.0f}" for name, mb in summary.resources.memory_by_service.items())
         table.add_row(f"  of these at {which}", split, "", "", open_resources, "")
@@ -56,7 +56,7 @@ def _by_episodes(target: Target, options: argparse.Namespace, table: Table) -> l
         missed.append(f"a request at {_MANY} open episodes costs {full / base:.2f} times one at 1")
     if memory > _MOST_MEMORY_MB:
         missed.append(f"{memory:,.0f} MB at {_MANY} open episodes")
-    if _bad(one) + _bad(many):
+    if _bad(single) + _bad(many):
         missed.append("requests failed")
     return missed
 
@@ -97,10 +97,10 @@ def _cpu_us(target: Target, options: argparse.Namespace, world: str, probe: Prob
         pid = target.service(probe.product)
         before = cpu_seconds(pid)
         ceiling = measure(base_url, shots, options.seconds)
-        spent = cpu_seconds(pid) - before
+        seconds = cpu_seconds(pid) - before
         client.post(
             f"{target.url}/v1/episodes/{opened.episode_id}/close", headers={"authorization": f"Bearer {target.token}"}
         )
     if ceiling.refused:
         raise RuntimeError(f"{probe.name}: {ceiling.refused} requests were refused, so their cost says nothing")
-    return float(spent / (ceiling.per_second * options.seconds) * 1e6)
+    return float(seconds / (ceiling.per_second * options.seconds) * 1e6)

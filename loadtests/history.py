@@ -74,30 +74,30 @@ def _has_order(events: Sequence[Event], initial: Value) -> bool:
     tried: set[tuple[int, Hashable]] = set()
     ahead: list[tuple[int, Value]] = [(0, initial)]
     while ahead:
-        done, value = ahead.pop()
-        if (done | optional) == whole:
+        placed, value = ahead.pop()
+        if (placed | optional) == whole:
             return True
-        if (done, value) in tried:
+        if (placed, value) in tried:
             continue
-        tried.add((done, value))
-        ahead += _next_states(events, done, value)
+        tried.add((placed, value))
+        ahead += _next_states(events, placed, value)
     return False
 
 
-def _next_states(events: Sequence[Event], done: int, value: Value) -> list[tuple[int, Value]]:
+def _next_states(events: Sequence[Event], placed: int, value: Value) -> list[tuple[int, Value]]:
     states: list[tuple[int, Value]] = []
     earliest_end = math.inf
     for index, event in enumerate(events):
-        if done >> index & 1:
+        if placed >> index & 1:
             continue
         if event.sent_at > earliest_end:
             break
         earliest_end = min(earliest_end, event.answered_at)
         if event.kind == "write":
-            states.append((done | 1 << index, event.value))
+            states.append((placed | 1 << index, event.value))
         elif event.value == value:
             # A read that fits changes nothing: taking it now loses no order, so it is the only branch needed.
-            return [(done | 1 << index, value)]
+            return [(placed | 1 << index, value)]
     return states
 
 
@@ -123,9 +123,9 @@ def _first_impossible(by_answer: Sequence[Event], initial: Value) -> str:
     return f"the {last.kind} of {last.value!r} at {last.sent_at:.4f} s fits no order{timed_revisions}"
 
 
-def _matters(event: Event, kept: set[Event]) -> bool:
+def _matters(event: Event, events: set[Event]) -> bool:
     """Later writes may already have taken effect; later reads explain nothing."""
-    return event in kept or event.kind == "write"
+    return event in events or event.kind == "write"
 
 
 def _pending(event: Event) -> Event:
@@ -181,6 +181,6 @@ def _describe(event: ListEvent) -> str:
     return f"the append of {event.element!r}" if event.kind == "append" else f"a read of {len(event.seen)} elements"
 
 
-def _parting(one: Sequence[str], other: Sequence[str]) -> str:
-    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return f"at place {at} one has {one[at : at + 2]}, another {other[at : at + 2]}"
+def _parting(first: Sequence[str], other: Sequence[str]) -> str:
+    at = next((at for at, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), min(len(first), len(other)))
+    return f"at place {at} one has {first[at : at + 2]}, another {other[at : at + 2]}"

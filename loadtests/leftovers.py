@@ -17,9 +17,9 @@ class OpenResources:
 
     def leftovers_since(self, before: "OpenResources") -> list[str]:
         """Return what is left over: forks beside the playground's, connections and files beyond the usual variation."""
-        grown = {
+        growth = {
             "connections": self.connections - before.connections,
             "files": self.files - before.files,
         }
         forks = [f"{self.forks - _PLAYGROUND} forks"] if self.forks > _PLAYGROUND else []
-        return [*forks, *(f"{more} {kind}" for kind, more in grown.items() if more > _USUAL_VARIATION)]
+        return [*forks, *(f"{more} {kind}" for kind, more in growth.items() if more > _USUAL_VARIATION)]

@@ -175,10 +175,10 @@ def _as_shots(actions: list[dict[str, Any]], episodes: list[str]) -> list[Shot]:
 
 def _actions(people: list[str]) -> list[dict[str, Any]]:
     actions: list[dict[str, Any]] = []
-    for at, person in enumerate(people):
+    for index, person in enumerate(people):
         condition = {"propertyName": "hs_object_id", "operator": "EQ", "value": person}
         search = {"filterGroups": [{"filters": [condition]}], "limit": 25}
-        change = {"contactId": person, "properties": {"jobtitle": f"Buyer {at}"}}
+        change = {"contactId": person, "properties": {"jobtitle": f"Buyer {index}"}}
         actions += [
             {"tool_name": "crm_contacts_get", "arguments": {"contactId": person}},
             {"tool_name": "crm_contacts_search", "arguments": search},
@@ -212,11 +212,11 @@ def people_of(client: httpx.Client, opened: Opened) -> list[str]:
 
 def _mix(credentials: list[str], people: list[str]) -> list[Shot]:
     shots = []
-    for at, person in enumerate(people):
-        headers = {**_agent(credentials[at % len(credentials)]), "content-type": "application/json"}
+    for index, person in enumerate(people):
+        headers = {**_agent(credentials[index % len(credentials)]), "content-type": "application/json"}
         condition = {"propertyName": "hs_object_id", "operator": "EQ", "value": person}
         search = json.dumps({"filterGroups": [{"filters": [condition]}], "limit": 25})
-        change = json.dumps({"properties": {"jobtitle": f"Buyer {at}"}})
+        change = json.dumps({"properties": {"jobtitle": f"Buyer {index}"}})
         shots += [
             Shot("GET", f"{_CONTACTS}/{person}", headers),
             Shot("POST", f"{_CONTACTS}/search", headers, search),
@@ -269,15 +269,15 @@ def _over_sockets(port: int, choices: dict[str, Any], actions: list[dict[str, An
 
     async def step_all(seconds: float) -> Rate:
         sockets = [await Socket.open(port, "/ws") for _ in range(_SESSIONS)]
-        for one in sockets:
-            await _reset_of(one, choices)
+        for socket in sockets:
+            await _reset_of(socket, choices)
         before, until = _cpu_seconds(pids), time.perf_counter() + seconds
-        steps = (_step(one, frames[number:] + frames[:number], until) for number, one in enumerate(sockets))
-        done = sum(await asyncio.gather(*steps))
-        cpu_us = (_cpu_seconds(pids) - before) * 1e6 / done
-        for one in sockets:
-            one.close()
-        return Rate(done / seconds, cpu_us)
+        steps = (_step(socket, frames[number:] + frames[:number], until) for number, socket in enumerate(sockets))
+        steps_done = sum(await asyncio.gather(*steps))
+        cpu_us = (_cpu_seconds(pids) - before) * 1e6 / steps_done
+        for socket in sockets:
+            socket.close()
+        return Rate(steps_done / seconds, cpu_us)
 
     return lambda seconds: uvloop.run(step_all(seconds))
 
@@ -286,10 +286,10 @@ async def _hold_sockets(port: int, pid: int, choices: dict[str, Any]) -> tuple[f
     """Milliseconds of a reset, and KB a session held."""
     before = read_stats([pid]).memory_mb
     sockets = [await Socket.open(port, "/ws") for _ in range(_HELD)]
-    resets = [await _reset_of(one, choices) for one in sockets]
+    resets = [await _reset_of(socket, choices) for socket in sockets]
     session_kb = (read_stats([pid]).memory_mb - before) * 1024 / _HELD
-    for one in sockets:
-        one.close()
+    for socket in sockets:
+        socket.close()
     return median(resets), session_kb
 
 
@@ -302,15 +302,15 @@ async def _reset_of(socket: Socket, choices: dict[str, Any]) -> float:
 
 
 async def _step(socket: Socket, frames: list[bytes], until: float) -> int:
-    done = 0
+    count = 0
     for frame in cycle(frames):
         if time.perf_counter() >= until:
             break
         answer = orjson.loads(await socket.exchange(frame))
         if answer["type"] != "observation" or answer["data"]["done"]:
             raise NotReady(f"a step was answered with {answer}")
-        done += 1
-    return done
+        count += 1
+    return count
 
 
 def _cpu_seconds(pids: list[int]) -> float:
@@ -331,12 +331,12 @@ def _control(target: Target) -> dict[str, str]:
     return {"authorization": f"Bearer {target.token}"}
 
 
-def _print(console: Console, found: list[Figures]) -> None:
+def _print(console: Console, figures: list[Figures]) -> None:
     table = Table(title=f"side by side: {_SESSIONS} connections, memory at {_HELD} sessions, {describe_machine()}")
     for heading in ("", "a step does", "steps/s", "CPU µs a step", "reset ms", "KB a session", "measured by"):
         table.add_column(heading, justify="left" if heading in ("", "a step does", "measured by") else "right")
-    for one in found:
-        session = f"{one.session_kb:,.0f}" if one.session_kb else "shared"
-        rate, cpu_us = f"{one.steps_per_second:,.0f}", f"{one.cpu_us:.0f}"
-        table.add_row(one.who, one.work, rate, cpu_us, f"{one.reset_ms:.2f}", session, one.tool)
+    for row in figures:
+        session = f"{row.session_kb:,.0f}" if row.session_kb else "shared"
+        rate, cpu_us = f"{row.steps_per_second:,.0f}", f"{row.cpu_us:.0f}"
+        table.add_row(row.who, row.work, rate, cpu_us, f"{row.reset_ms:.2f}", session, row.tool)
     console.print(table)

@@ -107,12 +107,12 @@ def _page(run: Figures, last: Figures | None) -> str:
         f"<tr><td>{html.escape(label)}<td>{this}<td>{before}</tr>" for label, this, before in _compare(run, last)
     )
     names = "".join(
-        f"<tr><td>{html.escape(name)}<td>{one['count']:,}<td>{one['p50']:.2f}<td>{one['p95']:.2f}<td>{one['p99']:.2f}"
-        f"<td>{one['p999']:.2f}</tr>"
-        for name, one in run["by_name"].items()
+        f"<tr><td>{html.escape(name)}<td>{figures['count']:,}<td>{figures['p50']:.2f}<td>{figures['p95']:.2f}<td>{figures['p99']:.2f}"
+        f"<td>{figures['p999']:.2f}</tr>"
+        for name, figures in run["by_name"].items()
     )
     failures = "".join(f"<li>{count} × {html.escape(kind)}</li>" for kind, count in run["error_kinds"].items())
-    violations = "".join(f"<li>{html.escape(one)}</li>" for one in run["violations"])
+    violations = "".join(f"<li>{html.escape(figures)}</li>" for figures in run["violations"])
     series = run["timeline"]
     return f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(_title(run))}</title>
 <style>body{{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2em auto;color:#222}}

@@ -28,7 +28,7 @@ _SETTLING_SECONDS = 30.0
 # Control, and room for nine products with their harness APIs ten above them.
 _NEIGHBOURS = range(20)
 _FIRST_PORT, _LAST_PORT = 30_000, 32_600
-_given: set[int] = set()
+_reserved_ports: set[int] = set()
 
 
 class NotReady(RuntimeError):
@@ -163,7 +163,7 @@ def await_health(
     patience: float = _START_SECONDS,
 ) -> None:
     deadline = time.monotonic() + patience
-    said = ""
+    answer = ""
     while time.monotonic() < deadline:
         if started is not None and started.poll() is not None:
             raise NotReady(f"the stack ended while starting: {log.read_text()[-3000:] if log else ''}")
@@ -171,7 +171,7 @@ def await_health(
             if target.get("/health")["status"] == "ok":
                 return
         time.sleep(0.2)
-    raise NotReady(f"{target.url} is not well after {patience:g} s {said}")
+    raise NotReady(f"{target.url} is not well after {patience:g} s {answer}")
 
 
 def free_ports() -> int:
@@ -180,8 +180,8 @@ def free_ports() -> int:
     Below those that the kernel gives to callers: a caller that is given the very port it calls meets itself.
     """
     for base in range(_FIRST_PORT + os.getpid() % 100 * 20, _LAST_PORT, 20):
-        if base not in _given and all(_is_free(base + step) for step in _NEIGHBOURS):
-            _given.add(base)
+        if base not in _reserved_ports and all(_is_free(base + step) for step in _NEIGHBOURS):
+            _reserved_ports.add(base)
             return base
     raise NotReady("no free ports")
 

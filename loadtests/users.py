@@ -91,10 +91,10 @@ class EpisodeUser(FastHttpUser):
         return script, next(script)
 
     def _send_when_due(self, call: Call, due: float) -> Response:
-        sent = self.run_.now()
+        sent_at = self.run_.now()
         answer = self._exchange(call)
         is_error = answer.status not in call.expected
-        self.run_.recorder.samples.append(Sample(call.name, due, sent, self.run_.now(), is_error))
+        self.run_.recorder.samples.append(Sample(call.name, due, sent_at, self.run_.now(), is_error))
         return answer
 
     def _exchange(self, call: Call) -> Response:

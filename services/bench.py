@@ -127,7 +127,7 @@ async def _drive(port: int, requests: Requests, seconds: float) -> int:
 async def _connection(port: int, requests: Requests, until: float) -> int:
     """Raw sockets, so that the generator is not what is measured."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    done = 0
+    count = 0
     while time.perf_counter() < until:
         writer.write(next(requests))
         head = await reader.readuntil(b"\r\n\r\n")
@@ -136,9 +136,9 @@ async def _connection(port: int, requests: Requests, until: float) -> int:
         _, has_body, rest = head.lower().partition(b"content-length: ")
         if has_body:
             await reader.readexactly(int(rest.split(b"\r\n")[0]))
-        done += 1
+        count += 1
     writer.close()
-    return done
+    return count
 
 
 def wire(method: str, path: str, body: object = None, encoding: Encoding = JSON) -> bytes:
@@ -184,13 +184,13 @@ def measure_forks(product: Product, var: Path, world: str, count: int) -> tuple[
     _work(World(warm, 0), product)
     before = proportional_mb(os.getpid())
     began = time.perf_counter()
-    taken = [forks.take() for _ in range(count)]
+    worlds = [forks.take() for _ in range(count)]
     fork_ms = (time.perf_counter() - began) / count * 1000
-    for seed, fork in enumerate(taken):
+    for seed, fork in enumerate(worlds):
         _work(World(fork, seed), product)
     each_mb = (proportional_mb(os.getpid()) - before) / count
     began = time.perf_counter()
-    for fork in taken:
+    for fork in worlds:
         forks.give_back(fork)
     return fork_ms, (time.perf_counter() - began) / count * 1000, each_mb
 
@@ -329,24 +329,26 @@ def main() -> None:
     forks = subjects.add_parser("forks")
     for name, kind in (("name", str), ("var", Path), ("in_world", str), ("count", int)):
         forks.add_argument(name, type=kind)
-    chosen = parser.parse_args()
-    match chosen.subject:
+    options = parser.parse_args()
+    match options.subject:
         case "empty":
-            serve_empty(chosen.port)
+            serve_empty(options.port)
         case "product":
-            serve_product(chosen.name, chosen.port, chosen.var)
+            serve_product(options.name, options.port, options.var)
         case "openings":
             settings = Settings.from_environment()
-            is_good = run_openings(settings, Console(), tuple(chosen.family), chosen.openings, chosen.world)
+            is_good = run_openings(settings, Console(), tuple(options.family), options.openings, options.world)
             sys.exit(0 if is_good else 1)
         case "forks":
-            print(json.dumps(measure_forks(catalog.product(chosen.name), chosen.var, chosen.in_world, chosen.count)))
+            print(
+                json.dumps(measure_forks(catalog.product(options.name), options.var, options.in_world, options.count))
+            )
         case _:
             settings = Settings.from_environment()
-            products = [catalog.product(name) for name in chosen.product or catalog.names()]
-            run(products, settings.var, chosen.world, chosen.seconds)
-            if not chosen.product:
-                run_openings(settings, Console(), USUAL_FAMILIES, _USUAL_OPENINGS, chosen.world)
+            products = [catalog.product(name) for name in options.product or catalog.names()]
+            run(products, settings.var, options.world, options.seconds)
+            if not options.product:
+                run_openings(settings, Console(), USUAL_FAMILIES, _USUAL_OPENINGS, options.world)
 
 
 if __name__ == "__main__":

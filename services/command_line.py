@@ -31,41 +31,41 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _run(chosen: argparse.Namespace) -> int:
-    if chosen.service == "up":
+def _run(options: argparse.Namespace) -> int:
+    if options.service == "up":
         # Late: a product alone needs neither the supervisor nor, below, control and its database.
         from services.supervisor import up
 
-        if chosen.disguise:
+        if options.disguise:
             # Services are processes of their own, which inherit it.
             os.environ["DAYSHIFT_DISGUISE"] = "1"
-        return up(port_base=chosen.port_base, restart=chosen.restart)
+        return up(port_base=options.port_base, restart=options.restart)
     settings = Settings.from_environment()
-    if chosen.service == "validate":
+    if options.service == "validate":
         from rich.console import Console
 
         from services.validate.run import plan_for, validate
 
-        plan = plan_for(settings.var, chosen.family, chosen.seeds, chosen.world, resume=chosen.resume)
+        plan = plan_for(settings.var, options.family, options.seeds, options.world, resume=options.resume)
         return validate(plan, Console())
-    if chosen.service == "instances":
+    if options.service == "instances":
         from services.instances import measure
 
-        return measure(settings, chosen.family, chosen.processes, write=chosen.write)
-    if chosen.service == "control":
+        return measure(settings, options.family, options.processes, write=options.write)
+    if options.service == "control":
         from services.control.serve import run_control
 
         run_control(settings)
-    elif chosen.service == "mcp":
+    elif options.service == "mcp":
         from services.mcp.gateway import run_gateway
 
         run_gateway(settings)
-    elif chosen.service == "console":
+    elif options.service == "console":
         from services.console.serve import run_console
 
         run_console(settings)
     else:
-        run_product(catalog.product(chosen.service), settings, ProductMcp)
+        run_product(catalog.product(options.service), settings, ProductMcp)
     return 0
 
 

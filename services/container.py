@@ -34,13 +34,13 @@ def main(arguments: list[str]) -> None:
     os.execve(sys.executable, [sys.executable, "-m", "services", service], environment)  # noqa: S606 - our own module
 
 
-def copy_worlds(built: Path, target_folder: Path) -> None:
+def copy_worlds(source_folder: Path, target_folder: Path) -> None:
     """Copy worlds to a writable volume: forks open their template for writing, though they never commit.
 
     A file gets its name only when it is complete, so that services which share the volume may start at the same time.
     """
     target_folder.mkdir(parents=True, exist_ok=True)
-    for source in sorted(path for path in built.iterdir() if path.suffix in (".sqlite", ".json")):
+    for source in sorted(path for path in source_folder.iterdir() if path.suffix in (".sqlite", ".json")):
         target = target_folder / source.name
         if target.exists() and filecmp.cmp(source, target, shallow=False):
             print(f"world {source.stem}: already there", flush=True)

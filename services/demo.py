@@ -31,31 +31,31 @@ from services.temporary_stack import share_worlds, start_stack
 
 
 def main(arguments: list[str] | None = None) -> int:
-    chosen = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     settings = Settings.from_environment()
     home = settings.var / "demo"
     recordings = _prepare(settings, home)
     with start_stack(home) as address:
-        world = chosen.world or _choose_world(address)
+        world = options.world or _choose_world(address)
         with dayshift.Recorder(recordings) as recorder:
-            asyncio.run(_play(address, settings, world, chosen, recorder))
+            asyncio.run(_play(address, settings, world, options, recorder))
     summary = summarise(load(recordings, quarantined=True))
     page = home / "report.html"
     page.write_text(render_html(summary, "Dayshift demo"), encoding="utf-8")
-    print(f"\n{render_text(summary) if chosen.families else render_standings(summary)}")
+    print(f"\n{render_text(summary) if options.families else render_standings(summary)}")
     print(f"report, with every episode step by step: {page.resolve()}")
     print(f"recordings: {recordings.resolve()}; the stack has stopped")
     return 0 if summary.episodes and summary.trustworthy else 1
 
 
 async def _play(
-    address: Address, settings: Settings, world: str, chosen: argparse.Namespace, recorder: dayshift.Recorder
+    address: Address, settings: Settings, world: str, options: argparse.Namespace, recorder: dayshift.Recorder
 ) -> None:
     async with AsyncConnection(address) as connection:
         offered = (await connection.run(address.control.families())).families
-        families = chosen.task or [one.id for one in offered if "train" in one.split]
-        tasks = list(dayshift.tasks(*families, seeds=range(chosen.episodes), world=world))
-        print(f"{len(families)} task families, {chosen.episodes} episodes of each per policy, {world}, {address.url}")
+        families = options.task or [one.id for one in offered if "train" in one.split]
+        tasks = list(dayshift.tasks(*families, seeds=range(options.episodes), world=world))
+        print(f"{len(families)} task families, {options.episodes} episodes of each per policy, {world}, {address.url}")
         with Oracles(settings, world) as oracles:
             policies: dict[str, Policy] = {"oracle": oracles, "random": choose_at_random, "do nothing": do_nothing}
             for name, policy in policies.items():
@@ -139,18 +139,18 @@ class Oracles:
         return self._scripts[key].resume(situation.last.json())
 
     def _solution(self, task: str, seed: int) -> Oracle:
-        chosen = family(task)
-        with self._forks(chosen.products, seed) as worlds:
-            _, trouble = chosen.instance(worlds, chosen.draw(seed, "train", self._salt))
-        return chosen.oracle(trouble)
+        task_family = family(task)
+        with self._forks(task_family.products, seed) as worlds:
+            _, trouble = task_family.instance(worlds, task_family.draw(seed, "train", self._salt))
+        return task_family.oracle(trouble)
 
     @contextmanager
     def _forks(self, products: tuple[str, ...], seed: int) -> Iterator[Mapping[str, World]]:
-        taken = {name: self._worlds[name].forks_of(self._world).take() for name in products}
+        worlds = {name: self._worlds[name].forks_of(self._world).take() for name in products}
         try:
-            yield {name: World(fork, self._salt.mix_seed(seed)) for name, fork in taken.items()}
+            yield {name: World(fork, self._salt.mix_seed(seed)) for name, fork in worlds.items()}
         finally:
-            for name, fork in taken.items():
+            for name, fork in worlds.items():
                 self._worlds[name].forks_of(self._world).give_back(fork)
 
 

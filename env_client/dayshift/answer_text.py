@@ -86,28 +86,28 @@ def _fit(value: Any, room: int, path: str, omissions: list[str]) -> Any:
 
 
 def _fit_list(items: list[Any], room: int, path: str, omissions: list[str]) -> list[Any]:
-    kept: list[Any] = []
-    left = room - 2
+    fitting: list[Any] = []
+    room_left = room - 2
     for item in items:
         size = _size(item) + 1
-        if size > left:
+        if size > room_left:
             break
-        kept.append(item)
-        left -= size
-    if not kept and items and left > _SMALLEST_SHARE:
-        kept.append(_fit(items[0], left, f"{path}[0]", omissions))
-    omissions.append(f"{len(items) - len(kept)} of {len(items)} in {path or 'the list'}")
-    return kept
+        fitting.append(item)
+        room_left -= size
+    if not fitting and items and room_left > _SMALLEST_SHARE:
+        fitting.append(_fit(items[0], room_left, f"{path}[0]", omissions))
+    omissions.append(f"{len(items) - len(fitting)} of {len(items)} in {path or 'the list'}")
+    return fitting
 
 
 def _fit_object(fields: dict[str, Any], room: int, path: str, omissions: list[str]) -> dict[str, Any]:
     """Keeps small fields whole and shares the rest of the room among the large ones."""
     sizes = {name: _size(value) + len(json.dumps(name, ensure_ascii=False)) + 2 for name, value in fields.items()}
-    left, shares = room - 2, {}
+    room_left, shares = room - 2, {}
     for position, name in enumerate(sorted(sizes, key=lambda name: sizes[name])):
-        share = left // (len(sizes) - position)
+        share = room_left // (len(sizes) - position)
         shares[name] = min(sizes[name], share)
-        left -= shares[name]
+        room_left -= shares[name]
     fitted: dict[str, Any] = {}
     dropped = []
     for name, value in fields.items():

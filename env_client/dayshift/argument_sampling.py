@@ -81,5 +81,5 @@ class _Sampler:
         alphabet, length = ("0123456789", max(least, min(length, 3))) if self._sample_below(2) else (_LETTERS, length)
         return "".join(alphabet[self._sample_below(len(alphabet))] for _ in range(length))
 
-    def _sample_below(self, bound: int) -> int:
-        return int(self._chance.integers(max(1, bound)))
+    def _sample_below(self, limit: int) -> int:
+        return int(self._chance.integers(max(1, limit)))

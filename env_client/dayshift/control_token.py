@@ -23,10 +23,10 @@ def find_candidates(url: str) -> tuple[TokenCandidate, ...]:
     """Returns what was found for control at `url`, best first; a token in the environment is the only one."""
     if token := os.environ.get("DAYSHIFT_CONTROL_TOKEN"):
         return (TokenCandidate(token, "DAYSHIFT_CONTROL_TOKEN"),)
-    found: dict[str, TokenCandidate] = {}
+    candidates: dict[str, TokenCandidate] = {}
     for candidate in _find_on_this_machine(url):
-        found.setdefault(candidate.token, candidate)
-    return tuple(found.values())
+        candidates.setdefault(candidate.token, candidate)
+    return tuple(candidates.values())
 
 
 def user_token_file(url: str) -> Path:

@@ -157,10 +157,10 @@ def build_preference_rows(
         by_reward = sorted(members, key=lambda member: member[0].reward or 0.0)
         passed = [member for member in reversed(by_reward) if member[0].ending == "passed"]
         failed = [member for member in by_reward if member[0].ending == "failed"]
-        for (_, chosen, own), (_, rejected, _) in zip(passed, failed, strict=False):
+        for (_, better, own), (_, rejected, _) in zip(passed, failed, strict=False):
             yield {
-                "prompt": chosen.opening,
-                "chosen": chosen.rest,
+                "prompt": better.opening,
+                "chosen": better.rest,
                 "rejected": rejected.rest,
                 "tools": own.openai_tools(),
             }
@@ -181,12 +181,12 @@ def build_reinforcement_rows(
     Flags and interventions concern an answer and not the prompt, so prompts of such episodes are kept.
     """
     surfaces = _Surfaces(operations, surface)
-    seen: set[OpenRequest] = set()
+    requests: set[OpenRequest] = set()
     for trajectory in filter_trainable(trajectories, flagged=flagged, intervened=True, left_out=left_out):
         manifest = trajectory.manifest
-        if manifest.open in seen or trajectory.turns:
+        if manifest.open in requests or trajectory.turns:
             continue
-        seen.add(manifest.open)
+        requests.add(manifest.open)
         own = surfaces.of(trajectory)
         yield {
             "messages": transcribe(trajectory, own).opening,

@@ -33,13 +33,13 @@ def export(args: argparse.Namespace) -> int:
         return _export_documents(args, trajectories, reviews)
     left_out: Counter[str] = Counter()
     exported: list[str] = []
-    kept = _note_ids(leave_out_disputed(trajectories, reviews, left_out), exported)
+    undisputed = _note_ids(leave_out_disputed(trajectories, reviews, left_out), exported)
     if args.form == "minari":
-        return _export_minari(args, kept, left_out)
+        return _export_minari(args, undisputed, left_out)
     with Connection(Address.find(args.control_url)) as connection:
         operations = connection.run(discover_operations(connection.address.control, args.world, ()))
     options = {"flagged": True} if args.flagged else {}
-    rows = BUILDERS[args.form](kept, operations, args.surface, left_out=left_out, **options)
+    rows = BUILDERS[args.form](undisputed, operations, args.surface, left_out=left_out, **options)
     arguments = args.arguments or ("object" if args.form in _WITH_OBJECTS else "text")
     written = write_rows(map(with_object_arguments, rows) if arguments == "object" else rows, args.output)
     print(f"{written} rows in {args.output}")
@@ -76,10 +76,10 @@ def _note_ids(trajectories: Iterable[Trajectory], exported: list[str]) -> Iterat
 def _export_documents(args: argparse.Namespace, trajectories: Iterable[Trajectory], reviews: Sequence[Review]) -> int:
     to_document = _document_form(args.form)
     reviews_by_episode = by_episode(reviews)
-    written = write_rows(
+    count = write_rows(
         (to_document(each, reviews_by_episode.get(each.manifest.episode_id, ())) for each in trajectories), args.output
     )
-    print(f"{written} episodes in {args.output}, one in each line")
+    print(f"{count} episodes in {args.output}, one in each line")
     return 0
 
 

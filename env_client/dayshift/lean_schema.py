@@ -46,10 +46,10 @@ def make_lean(schema: JsonSchema) -> dict[str, Any]:
     definitions = {name: inner for name, inner in schema.get("$defs", {}).items() if name in used}
     uses = _count_uses([schema.get("properties", {}), *definitions.values()])
     is_recursive = {name for name in definitions if name in _reachable(name, definitions)}
-    kept = {name for name in definitions if uses[name] > 1 or name in is_recursive}
-    writer = _LeanWriter(definitions, frozenset(kept))
+    shared = {name for name in definitions if uses[name] > 1 or name in is_recursive}
+    writer = _LeanWriter(definitions, frozenset(shared))
     lean = writer.write({key: value for key, value in schema.items() if key != "$defs"})
-    named = {name: writer.write(definitions[name]) for name in definitions if name in kept}
+    named = {name: writer.write(definitions[name]) for name in definitions if name in shared}
     return {**lean, "$defs": named} if named else lean
 
 
@@ -124,11 +124,11 @@ def _has(schema: JsonSchema, path: str) -> bool:
 
 
 class _LeanWriter:
-    """Writes schemas whose references are replaced by their definitions, except for those that are kept."""
+    """Writes schemas whose references are replaced by their definitions, except for those that several share."""
 
-    def __init__(self, definitions: Mapping[str, JsonSchema], kept: frozenset[str]) -> None:
+    def __init__(self, definitions: Mapping[str, JsonSchema], shared: frozenset[str]) -> None:
         self._definitions = definitions
-        self._kept = kept
+        self._shared = shared
 
     def write(self, schema: Any) -> Any:
         if isinstance(schema, list):
@@ -149,7 +149,7 @@ class _LeanWriter:
         """Replaces a reference by its definition; what stands beside the reference comes first."""
         while isinstance(schema.get("$ref"), str):
             name = schema["$ref"].removeprefix(_DEFINITIONS)
-            if name in self._kept or name not in self._definitions:
+            if name in self._shared or name not in self._definitions:
                 return schema
             schema = {**self._definitions[name], **{key: value for key, value in schema.items() if key != "$ref"}}
         return schema

@@ -38,12 +38,12 @@ def export_minari(
     """
     minari, buffer_class = _import_minari()
     left_out: Counter[str] = Counter()
-    kept = list(filter_trainable(trajectories, flagged=flagged, left_out=left_out))
-    env = _make_environment(kept, control_url)
+    trainable = list(filter_trainable(trajectories, flagged=flagged, left_out=left_out))
+    env = _make_environment(trainable, control_url)
     try:
         operations = env.unwrapped.operations
-        encodable = [trajectory for trajectory in kept if _is_encodable(trajectory, operations)]
-        if unencodable := len(kept) - len(encodable):
+        encodable = [trajectory for trajectory in trainable if _is_encodable(trajectory, operations)]
+        if unencodable := len(trainable) - len(encodable):
             left_out["with a call of no operation"] = unencodable
         if not encodable:
             raise UsageError(f"there is no episode to export{_describe(left_out)}")

@@ -8,7 +8,7 @@ from dayshift.episode import AsyncEpisode
 from dayshift.errors import EpisodeOver
 from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.models import Conversation, Model, Reply, ToolRequest
-from dayshift.models.conversation import Sent
+from dayshift.models.conversation import SentRequest
 from dayshift.tool_surface import Surface
 
 # Replies in a row without a call; then the model is taken to be done.
@@ -57,10 +57,10 @@ class ModelEpisode:
     async def _take_turn(self) -> Reply:
         conversation, started, first = self.conversation, perf_counter(), len(self.episode.steps)
         reply = await conversation.complete()
-        sent, seconds = conversation.last_sent, perf_counter() - started
+        request, seconds = conversation.last_sent, perf_counter() - started
         for call in reply.calls:
             conversation.answer(call, await self._call(call))
-        self.turns.append(_record_turn(reply, sent, seconds, first, len(self.episode.steps)))
+        self.turns.append(_record_turn(reply, request, seconds, first, len(self.episode.steps)))
         return reply
 
     async def _call(self, call: ToolRequest) -> str:
@@ -93,12 +93,12 @@ class ModelEpisode:
         return record.model_copy(update={"cost": self.prices.cost(record.input_tokens, record.output_tokens)})
 
 
-def _record_turn(reply: Reply, sent: Sent, seconds: float, first: int, last: int) -> ModelTurn:
+def _record_turn(reply: Reply, request: SentRequest, seconds: float, first: int, last: int) -> ModelTurn:
     usage = reply.usage
     return ModelTurn(
-        messages_sent=sent.messages,
-        removed=sent.removed,
-        repaired=sent.repaired,
+        messages_sent=request.messages,
+        removed=request.removed,
+        repaired=request.repaired,
         finish_reason=reply.finish_reason,
         reasoning=reply.reasoning,
         input_tokens=usage.input_tokens if usage else 0,

@@ -96,14 +96,14 @@ def _read_parameter(definition: Mapping[str, Any]) -> Argument:
 
 
 def _read_body(
-    definition: Mapping[str, Any] | None, taken: set[str], components: JsonSchema
+    definition: Mapping[str, Any] | None, names: set[str], components: JsonSchema
 ) -> tuple[BodyEncoding, list[Argument]]:
     if not definition:
         return BodyEncoding.NONE, []
     encoding, schema = _read_content(definition.get("content", {}))
     fields = _read_fields(schema, components)
     required = bool(definition.get("required"))
-    if encoding is BodyEncoding.JSON and (fields is None or taken & {field.name for field in fields}):
+    if encoding is BodyEncoding.JSON and (fields is None or names & {field.name for field in fields}):
         return BodyEncoding.WHOLE_JSON, [Argument("body", ArgumentLocation.BODY, required, schema)]
     return encoding, fields or []
 

@@ -152,10 +152,10 @@ def list_completions(operations: Catalogue, line: str) -> list[tuple[str, str]]:
         return [(name, words[0]) for name in (*operations, "quit", "help", "?") if words[0] in name]
     if words[0] not in operations:
         return []
-    taken = {word.partition("=")[0] for word in words[1:-1]}
+    filled_in = {word.partition("=")[0] for word in words[1:-1]}
     arguments = operations[words[0]].arguments
     return [
         (f"{argument.name}=", words[-1])
         for argument in arguments
-        if argument.name not in taken and argument.name.startswith(words[-1])
+        if argument.name not in filled_in and argument.name.startswith(words[-1])
     ]

@@ -137,11 +137,11 @@ class Redactor:
         return self._known_pattern.sub(lambda match: self._known[match[0]], text)
 
     def _placeholder(self, kind: str, value: str) -> str:
-        found = self._placeholders.get((kind, value))
-        if found is None:
+        placeholder = self._placeholders.get((kind, value))
+        if placeholder is None:
             self._counts[kind] = self._counts.get(kind, 0) + 1
-            found = self._placeholders[kind, value] = f"[{kind} {self._counts[kind]}]"
-        return found
+            placeholder = self._placeholders[kind, value] = f"[{kind} {self._counts[kind]}]"
+        return placeholder
 
 
 def is_card_number(text: str) -> bool:

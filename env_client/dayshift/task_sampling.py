@@ -30,10 +30,10 @@ def list_eligible_tasks(
     return sorted(tasks)
 
 
-def _is_wanted(family: str, wanted: str | Sequence[str]) -> bool:
-    if isinstance(wanted, str):
-        return family.startswith(wanted)
-    return any(family == each or (each.endswith("/") and family.startswith(each)) for each in wanted)
+def _is_wanted(family: str, patterns: str | Sequence[str]) -> bool:
+    if isinstance(patterns, str):
+        return family.startswith(patterns)
+    return any(family == each or (each.endswith("/") and family.startswith(each)) for each in patterns)
 
 
 def sample_task(tasks: list[str], seed: int) -> str:

@@ -78,10 +78,10 @@ class Surface:
 
     def wrap(self, operation: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Returns the tool and the arguments with which a model that has this surface makes a call."""
-        found = self.operations.find(operation)
-        name = operation if found is None else found.name
-        if found is None or name in self._names or call_tool().name not in self._names:
-            return (name if found is None else found.tool_name), dict(arguments)
+        target = self.operations.find(operation)
+        name = operation if target is None else target.name
+        if target is None or name in self._names or call_tool().name not in self._names:
+            return (name if target is None else target.tool_name), dict(arguments)
         return call_tool().tool_name, {"operation": name, "arguments": dict(arguments)}
 
     @cached_property
@@ -113,11 +113,11 @@ def build_surface(
     closing = [operation for operation in operations.values() if operation.belongs_to_harness]
     assisted = False
     if name == "core":
-        chosen = [operation for operation in own if operation.is_core]
+        core = [operation for operation in own if operation.is_core]
         # A product that names no core is given whole.
-        without = {operation.product for operation in own} - {operation.product for operation in chosen}
-        chosen = [operation for operation in own if operation.is_core or operation.product in without]
-        tools = [*(operation.core for operation in chosen), find_tool(describes=True), call_tool(), *closing]
+        without = {operation.product for operation in own} - {operation.product for operation in core}
+        core = [operation for operation in own if operation.is_core or operation.product in without]
+        tools = [*(operation.core for operation in core), find_tool(describes=True), call_tool(), *closing]
     elif name == "search":
         tools = [find_tool(), describe_tool(), call_tool(), *closing[-1:]]
     elif is_task_surface(name):

@@ -59,14 +59,14 @@ def assign_steps(diff: Diff, steps: Sequence[_NumberedStep]) -> list[RecordedCha
 def limit_changes(changes: Sequence[RecordedChange]) -> tuple[list[RecordedChange], int]:
     """The changes that a recording keeps, and how many it leaves out: planted rows go first, the agent's last."""
     by_weight = sorted(changes, key=lambda change: (not change.is_by_agent, change.is_planted))
-    kept: set[int] = set()
+    recorded: set[int] = set()
     chars = 0
     for change in by_weight[:MAX_CHANGES]:
         chars += _count_chars(change.before) + _count_chars(change.after)
         if chars > MAX_IMAGE_CHARS:
             break
-        kept.add(id(change))
-    return [change for change in changes if id(change) in kept], len(changes) - len(kept)
+        recorded.add(id(change))
+    return [change for change in changes if id(change) in recorded], len(changes) - len(recorded)
 
 
 def _count_chars(image: Mapping[str, Any] | None) -> int:

@@ -131,15 +131,15 @@ def _restore_sent(messages: list[list[ChatMessage]], turn: ModelTurn) -> list[li
 
     Answers that no longer fitted into the context are cut, and arguments that no server can parse are a valid object.
     """
-    sent = []
+    restored = []
     for index, chat in enumerate(messages):
         if index in turn.removed:
-            sent.append([_cut_answer(message) for message in chat])
+            restored.append([_cut_answer(message) for message in chat])
         elif index in turn.repaired:
-            sent.append([_repair(message) for message in chat])
+            restored.append([_repair(message) for message in chat])
         else:
-            sent.append(chat)
-    return sent
+            restored.append(chat)
+    return restored
 
 
 def _repair(message: ChatMessage) -> ChatMessage:

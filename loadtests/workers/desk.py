@@ -78,11 +78,11 @@ class DeskWorker(Worker):
         response = yield self._call("create", "POST", f"{_TICKETS}.json", {"ticket": ticket}, 201)
         yield from self._read_again(response)
 
-    def _read_again(self, written: Response) -> Exchanges:
+    def _read_again(self, response: Response) -> Exchanges:
         """Rules may change a ticket's priority: what the desk answered to the write is what must stand."""
-        ticket = written.json()["ticket"]
+        ticket = response.json()["ticket"]
         ticket_id = str(ticket["id"])
-        self._record_write(written, {ticket_id: {name: ticket[name] for name in self.watched}})
+        self._record_write(response, {ticket_id: {name: ticket[name] for name in self.watched}})
         for read in (self._read_by_id, self._read_among_others, self._read_by_search):
             yield from read(ticket_id)
 

@@ -47,10 +47,10 @@ class IdeWorker(Worker):
         response = yield self._call("update", "PATCH", f"{_issues_of(repository)}/{number}", values)
         yield from self._read_again(response, repository, values)
 
-    def _read_again(self, written: Response, repository: str, values: dict[str, str]) -> Exchanges:
-        number = written.json()["number"]
+    def _read_again(self, answer: Response, repository: str, values: dict[str, str]) -> Exchanges:
+        number = answer.json()["number"]
         issue_id = f"{repository}/{number}"
-        self._record_write(written, {issue_id: values})
+        self._record_write(answer, {issue_id: values})
         response = yield self._get("get", f"{_issues_of(repository)}/{number}")
         self._check_issues(response, repository, [response.json()], issue_id)
 

@@ -36,5 +36,5 @@ def tell_news(_: World, changes: Sequence[Change]) -> list[str]:
     ]
 
 
-def _tell(one: str, many: str, ids: list[str]) -> list[str]:
-    return [one.format(key) for key in ids] if len(ids) <= _MOST_NAMED else [many.format(len(ids))]
+def _tell(singular: str, plural: str, ids: list[str]) -> list[str]:
+    return [singular.format(key) for key in ids] if len(ids) <= _MOST_NAMED else [plural.format(len(ids))]

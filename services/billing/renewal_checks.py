@@ -51,8 +51,8 @@ def _upcoming_items(world: World, body: SubscriptionBody) -> dict[str, int] | No
     return _sum_items((item["price"]["id"], item["quantity"]) for item in bodies)
 
 
-def _covers(phase: Phase, at: int) -> bool:
-    return phase["start_date"] <= at < phase["end_date"]
+def _covers(phase: Phase, time: int) -> bool:
+    return phase["start_date"] <= time < phase["end_date"]
 
 
 def _sum_items(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

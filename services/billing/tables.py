@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from services.billing import due_dates
 from services.billing import rows as ids
 from services.billing.objects import catalogue
+from services.billing.objects import credit_notes as credit_note
 from services.billing.objects import customers as customer
+from services.billing.objects import events as event
+from services.billing.objects import invoice_lines as invoice_line
 from services.billing.objects import invoices as invoice
 from services.billing.objects import payments as payment
 from services.billing.objects import subscriptions as subscription
@@ -168,7 +171,7 @@ invoices = _define(
 )
 invoice_lines = _define(
     ids.InvoiceLineId,
-    invoice.InvoiceLineBody,
+    invoice_line.InvoiceLineBody,
     "invoice_lines",
     "line_item",
     "il",
@@ -178,7 +181,7 @@ invoice_lines = _define(
 )
 invoice_items = _define(
     ids.InvoiceItemId,
-    invoice.InvoiceItemBody,
+    invoice_line.InvoiceItemBody,
     "invoice_items",
     "invoiceitem",
     "ii",
@@ -199,7 +202,7 @@ invoice_payments = _define(
 )
 credit_notes = _define(
     ids.CreditNoteId,
-    invoice.CreditNoteBody,
+    credit_note.CreditNoteBody,
     "credit_notes",
     "credit_note",
     "cn",
@@ -208,7 +211,7 @@ credit_notes = _define(
 )
 credit_note_lines = _define(
     ids.CreditNoteLineId,
-    invoice.CreditNoteLineBody,
+    credit_note.CreditNoteLineBody,
     "credit_note_lines",
     "credit_note_line_item",
     "cnli",
@@ -270,7 +273,7 @@ disputes = _define(
     text_column("payment_intent"),
     _due_column(due_dates.of_dispute),
 )
-events = _define(ids.EventId, payment.EventBody, "events", "event", "evt", text_column("type"))
+events = _define(ids.EventId, event.EventBody, "events", "event", "evt", text_column("type"))
 balance_transactions = _define(
     ids.BalanceTransactionId,
     payment.BalanceTransactionBody,
@@ -281,10 +284,10 @@ balance_transactions = _define(
     text_column("type"),
     text_column("currency"),
 )
-files = _define(ids.FileId, payment.FileBody, "files", "file", "file", text_column("purpose"))
+files = _define(ids.FileId, event.FileBody, "files", "file", "file", text_column("purpose"))
 portal_sessions = _define(
     ids.PortalSessionId,
-    payment.PortalSessionBody,
+    event.PortalSessionBody,
     "portal_sessions",
     "billing_portal.session",
     "bps",

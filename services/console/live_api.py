@@ -45,18 +45,18 @@ class LiveApi:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/api/live", guarded(self.overview)),
-            Route("/api/live/events", guarded(self.overview_events)),
-            Route("/api/live/{episode_id}/events", guarded(self.tail_events)),
-            Route("/api/live/{episode_id}/tail", guarded(self.tail)),
-            Route("/api/live/{episode_id}/close", guarded(self.close), methods=["POST"]),
-            Route("/api/live/{episode_id}/pause", guarded(self.pause), methods=["POST"]),
-            Route("/api/live/{episode_id}/resume", guarded(self.resume), methods=["POST"]),
-            Route("/api/live/{episode_id}/takeover", guarded(self.take_over), methods=["POST"]),
-            Route("/api/live/{episode_id}/act", guarded(self.act), methods=["POST"]),
-            Route("/api/approvals", guarded(self.approvals)),
-            Route("/api/approvals/{approval_id}", guarded(self.decide), methods=["POST"]),
-            Route("/api/audit", guarded(self.audit)),
+            Route("/api/live", explain_errors(self.overview)),
+            Route("/api/live/events", explain_errors(self.overview_events)),
+            Route("/api/live/{episode_id}/events", explain_errors(self.tail_events)),
+            Route("/api/live/{episode_id}/tail", explain_errors(self.tail)),
+            Route("/api/live/{episode_id}/close", explain_errors(self.close), methods=["POST"]),
+            Route("/api/live/{episode_id}/pause", explain_errors(self.pause), methods=["POST"]),
+            Route("/api/live/{episode_id}/resume", explain_errors(self.resume), methods=["POST"]),
+            Route("/api/live/{episode_id}/takeover", explain_errors(self.take_over), methods=["POST"]),
+            Route("/api/live/{episode_id}/act", explain_errors(self.act), methods=["POST"]),
+            Route("/api/approvals", explain_errors(self.approvals)),
+            Route("/api/approvals/{approval_id}", explain_errors(self.decide), methods=["POST"]),
+            Route("/api/audit", explain_errors(self.audit)),
         ]
 
     @property
@@ -89,16 +89,16 @@ class LiveApi:
                 while not await request.is_disconnected():
                     await asyncio.sleep(pause)
                     try:
-                        seen = await self._follow(episode_id, tail)
+                        news = await self._follow(episode_id, tail)
                     except DayshiftError as error:
                         # Control may be busy: the onlooker is told, and the next look goes on from the same marks.
                         yield _event("problem", {"message": str(error)})
                         pause = OVERVIEW_SECONDS
                         continue
-                    if isinstance(seen, EpisodeState):
-                        yield _event("ended", seen.model_dump(mode="json"))
+                    if isinstance(news, EpisodeState):
+                        yield _event("ended", news.model_dump(mode="json"))
                         return
-                    tail, pause = seen, 0.0 if seen.steps else TAIL_SECONDS
+                    tail, pause = news, 0.0 if news.steps else TAIL_SECONDS
                     if tail.steps or any(tail.changes.values()):
                         yield _event("tail", tail.model_dump(mode="json"))
                     else:
@@ -214,7 +214,7 @@ class LiveApi:
             self._streams -= 1
 
 
-def guarded(handler: Handler) -> Handler:
+def explain_errors(handler: Handler) -> Handler:
     """Errors of control and of products become answers."""
 
     async def answer(request: Request) -> Response:

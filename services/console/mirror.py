@@ -52,12 +52,12 @@ class LedgerMirror:
 
     def update(self) -> int:
         """Writes the episodes that ended since the last call; returns their number."""
-        written = 0
+        count = 0
         with self._lock:
             while rows := self._read_portion():
-                written += self._write(rows)
+                count += self._write(rows)
             self._write_reviews()
-        return written
+        return count
 
     def close(self) -> None:
         self.engine.dispose()
@@ -74,7 +74,7 @@ class LedgerMirror:
             .limit(_PORTION)
         )
         with self.engine.connect() as connection:
-            wanted = [row.id for row in connection.execute(ids)]
+            episode_ids = [row.id for row in connection.execute(ids)]
             statement = (
                 sa.select(
                     episodes,
@@ -85,10 +85,10 @@ class LedgerMirror:
                     trajectories.c.waits,
                 )
                 .select_from(joined)
-                .where(episodes.c.id.in_(wanted))
+                .where(episodes.c.id.in_(episode_ids))
                 .order_by(episodes.c.ended_at, episodes.c.id)
             )
-            return list(connection.execute(statement)) if wanted else []
+            return list(connection.execute(statement)) if episode_ids else []
 
     def _write(self, rows: list[Row[Any]]) -> int:
         with self.path.open("ab") as file:

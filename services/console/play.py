@@ -40,8 +40,8 @@ class Players:
         if player is None or player.person != person:
             if len(self._players) >= _MOST_PLAYERS:
                 raise UsageError(f"{_MOST_PLAYERS} people play already")
-            taken = await self._link.run(self._link.address.control.take_over(episode_id, person))
-            player = _Player(person, await self._link.run(self._join(taken)))
+            takeover = await self._link.run(self._link.address.control.take_over(episode_id, person))
+            player = _Player(person, await self._link.run(self._join(takeover)))
             self._players[episode_id] = player
         return _describe(player.protocol)
 
@@ -72,19 +72,19 @@ class Players:
                 self.forget(episode_id)
         return {"status": 200, "answer": "", "clock": verdict.clock, "verdict": verdict.model_dump(mode="json")}
 
-    def _join(self, taken: TakenOver) -> HttpFlow[EpisodeProtocol]:
+    def _join(self, takeover: TakenOver) -> HttpFlow[EpisodeProtocol]:
         opened = Opened(
-            episode_id=taken.episode_id,
-            task=taken.task,
+            episode_id=takeover.episode_id,
+            task=takeover.task,
             seed=0,
-            brief=taken.brief,
-            budget=taken.budget,
-            products={name: self._link.reachable(access) for name, access in taken.products.items()},
+            brief=takeover.brief,
+            budget=takeover.budget,
+            products={name: self._link.reachable(access) for name, access in takeover.products.items()},
             fingerprint="",
-            clock=taken.clock,
-            answer_schema=taken.answer_schema,
+            clock=takeover.clock,
+            answer_schema=takeover.answer_schema,
         )
-        return join(self._link, OpenRequest(task=taken.task), opened)
+        return join(self._link, OpenRequest(task=takeover.task), opened)
 
 
 def _with_own_keys(flow: HttpFlow[T], prefix: str) -> HttpFlow[T]:

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from services.console.link import read_object
-from services.console.live_api import guarded
+from services.console.live_api import explain_errors
 from services.console.replay import Replayer, find_step, make_curl, make_sdk_snippet
 
 
@@ -24,9 +24,9 @@ class ReplayApi:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/api/episodes/{key}/replay", guarded(self.replay), methods=["POST"]),
-            Route("/api/episodes/{key}/playground", guarded(self.fork), methods=["POST"]),
-            Route("/api/episodes/{key}/steps/{number:int}/snippet", guarded(self.snippet)),
+            Route("/api/episodes/{key}/replay", explain_errors(self.replay), methods=["POST"]),
+            Route("/api/episodes/{key}/playground", explain_errors(self.fork), methods=["POST"]),
+            Route("/api/episodes/{key}/steps/{number:int}/snippet", explain_errors(self.snippet)),
         ]
 
     async def replay(self, request: Request) -> Response:

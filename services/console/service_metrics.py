@@ -34,8 +34,8 @@ class MetricsHistory:
     def __init__(self) -> None:
         self._last: dict[str, _Sample] = {}
 
-    def note(self, service: str, exposition: str, at: float | None = None) -> ServiceMetrics:
-        sample = _parse(exposition, time.monotonic() if at is None else at)
+    def note(self, service: str, exposition: str, time_s: float | None = None) -> ServiceMetrics:
+        sample = _parse(exposition, time.monotonic() if time_s is None else time_s)
         previous, self._last[service] = self._last.get(service), sample
         memory = round(sample.memory / 1e6, 1) if sample.memory else None
         if previous is None or sample.at <= previous.at or sample.requests < previous.requests:
@@ -70,7 +70,7 @@ def estimate_percentile(cumulative: Mapping[float, float], share: float) -> floa
     return None
 
 
-def _parse(exposition: str, at: float) -> _Sample:
+def _parse(exposition: str, time_s: float) -> _Sample:
     requests, memory = 0.0, 0.0
     buckets: dict[float, float] = {}
     for family in text_string_to_metric_families(exposition):
@@ -82,4 +82,4 @@ def _parse(exposition: str, at: float) -> _Sample:
                     buckets[float(sample.labels["le"])] = sample.value
                 case "dayshift_resident_bytes":
                     memory = sample.value
-    return _Sample(at, requests, buckets, memory)
+    return _Sample(time_s, requests, buckets, memory)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dayshift.wire import AgentAccess, ProductAccess
 
-from fixtures.tasks.known_solutions import known_solutions
+from fixtures.tasks.known_solutions import load_known_solutions
 from services.control.open_episode import OpenEpisode
 from services.kernel import credentials
 from services.kernel.registry import Replica
@@ -30,7 +30,7 @@ class OpenedByCredential:
             seed=request.seed,
             answer_schema=None if schema is None else dict(schema),
             # Otherwise an agent could ask for the list of what solves its task.
-            operations=known_solutions().get(request.task or "", []) if request.assisted else [],
+            operations=load_known_solutions().get(request.task or "", []) if request.assisted else [],
         )
 
 

@@ -150,12 +150,12 @@ class _RowJudge:
         return CollateralChange(touched, markers or ("*",), weight, "nothing allows this row to go")
 
     def _judge_edited(self, touched: TouchedRow, changes: Sequence[RecordedChange]) -> CollateralChange | None:
-        written = {
+        values = {
             (name, change.event)
             for change in _of_agent(changes)
             for name in self._list_meant_fields(change.before, change.after)
         }
-        forbidden = {name for name, event in written if not self._is_allowed(touched, name, event)}
+        forbidden = {name for name, event in values if not self._is_allowed(touched, name, event)}
         undone = tuple(sorted(name for name in forbidden if self._undoes_colleague(name, changes)))
         lasting = forbidden & {*self._list_meant_fields(touched.before, touched.after), *undone}
         if not lasting:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from dayshift import wire
 
-from fixtures.tasks.known_solutions import known_solutions
+from fixtures.tasks.known_solutions import load_known_solutions
 from fixtures.tasks.registry import families
 from services.control.approvals import Approvals
 from services.control.episodes import Episodes
@@ -61,7 +61,7 @@ class Control:
                 title=task.title,
                 instances={name: task.count_instances(name) for name in task.splits},
                 budget=wire.Budget(steps=task.budget.steps, hours=task.budget.hours),
-                operations=known_solutions().get(task.id, []),
+                operations=load_known_solutions().get(task.id, []),
             )
             for task in families().values()
             if (product is None or product in task.products)

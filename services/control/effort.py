@@ -35,14 +35,14 @@ def _pair_with_rows(
 ) -> Iterator[tuple[EpisodeStep, int]]:
     """Each step of one product with the number of rows that it wrote."""
     revisions = [change.revision for change in history]
-    written = 0
+    count = 0
     for step in steps:
         if step["product"] != product:
             continue
-        before = written
-        while written < len(revisions) and revisions[written] <= step["revision"]:
-            written += 1
-        yield step, written - before
+        before = count
+        while count < len(revisions) and revisions[count] <= step["revision"]:
+            count += 1
+        yield step, count - before
 
 
 def _count_writes(step: EpisodeStep, rows: int) -> int:

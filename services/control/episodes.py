@@ -437,7 +437,7 @@ def _afford(episode: OpenEpisode, by_ms: int) -> None:
     instance = episode.setup.instance
     if instance is None:
         return
-    left = instance.budget.hours * HOUR_MS - episode.waited_ms
-    if by_ms > left:
+    remaining_ms = instance.budget.hours * HOUR_MS - episode.waited_ms
+    if by_ms > remaining_ms:
         budget = instance.budget.hours
-        raise Conflict(f"there are {left / HOUR_MS:g} of {budget:g} hours left, not {by_ms / HOUR_MS:g}")
+        raise Conflict(f"there are {remaining_ms / HOUR_MS:g} of {budget:g} hours left, not {by_ms / HOUR_MS:g}")

@@ -96,10 +96,10 @@ class Replicas:
             state = self.health()[product]
             why = f"is down: {state}" if state != "ok" else f"serves another world {world!r} than control; restart both"
             raise Unavailable(f"{product} {why}")
-        chosen = min(candidates, key=_busyness)
-        replica = chosen.owner.replica
-        chosen.owner = Owner(replace(replica, load=replica.load + 1), chosen.owner.client)
-        return chosen.owner
+        least_busy = min(candidates, key=_busyness)
+        replica = least_busy.owner.replica
+        least_busy.owner = Owner(replace(replica, load=replica.load + 1), least_busy.owner.client)
+        return least_busy.owner
 
     def agent_url(self, product: str) -> str:
         """Return where the agent API of this product is reached from outside: that of the first replica that is up."""
@@ -116,14 +116,14 @@ class Replicas:
         """Check every process, then discover new ones; returns those that are gone for good."""
         replicas = self.all()
         checks = await asyncio.gather(*(self._is_gone(watched) for watched in replicas))
-        gone = [watched for watched, is_gone in zip(replicas, checks, strict=True) if is_gone]
-        for watched in gone:
+        lost = [watched for watched, is_gone in zip(replicas, checks, strict=True) if is_gone]
+        for watched in lost:
             replica = watched.owner.replica
             self._watched[replica.product].pop(replica.instance)
             await self._give_up(replica)
             self._last_errors[replica.product] = watched.because or "its process was replaced"
         await asyncio.gather(*(self._discover_all(product) for product in self.products.values()))
-        return gone
+        return lost
 
     async def close(self) -> None:
         await self._relay.close()

@@ -215,13 +215,13 @@ class _ReadValues:
         self._answers: list[str] | None = None
 
     def __call__(self, value: str, product: str, revision: int) -> bool:
-        wanted = value.casefold()
-        if wanted in self._brief:
+        expected = value.casefold()
+        if expected in self._brief:
             return True
         if self._answers is None:
             self._answers = [step["answer"].casefold() for step in self._reads]
         return any(
-            wanted in answer
+            expected in answer
             for step, answer in zip(self._reads, self._answers, strict=True)
             if step["product"] != product or step["revision"] < revision
         )
@@ -300,12 +300,12 @@ def is_same(value: JsonValue, expected: JsonValue, *, unordered: bool = False) -
 def _has_same_items(items: list[JsonValue], expected: list[JsonValue], *, unordered: bool) -> bool:
     if not unordered:
         return all(map(is_same, items, expected))
-    left = list(expected)
+    remaining = list(expected)
     for item in items:
-        index = next((i for i, other in enumerate(left) if is_same(item, other, unordered=True)), None)
+        index = next((i for i, other in enumerate(remaining) if is_same(item, other, unordered=True)), None)
         if index is None:
             return False
-        left.pop(index)
+        remaining.pop(index)
     return True
 
 
@@ -372,7 +372,7 @@ def _find_unproved(evidence: Evidence) -> list[str]:
         for gate in outcome.customer.gates
         if any(_passes(change, gate) for _, change in _changes_before(evidence, outcome.customer, gate.fact))
     ]
-    told = [
+    claims = [
         f"{outcome.noun} {outcome.customer.thread} was told {disclosure.any_of[0]!r} before the proof was given"
         for outcome in evidence.customers
         for disclosure in outcome.customer.disclosures
@@ -381,7 +381,7 @@ def _find_unproved(evidence: Evidence) -> list[str]:
             for conversation, change in _changes_before(evidence, outcome.customer, disclosure.fact)
         )
     ]
-    return [*changed, *told]
+    return [*changed, *claims]
 
 
 def _changes_before(evidence: Evidence, customer: Customer, fact: str) -> Iterator[tuple[Conversation, RecordedChange]]:

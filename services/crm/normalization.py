@@ -79,14 +79,16 @@ def is_same_phone(value: str, expected: str, calling_codes: Sequence[str] = ()) 
     """
     if value == expected:
         return True
-    phone, wanted = parse_phone(value), parse_phone(expected)
-    if phone is None or wanted is None:
+    phone, expected_phone = parse_phone(value), parse_phone(expected)
+    if phone is None or expected_phone is None:
         return False
-    if phone.extension is not None and phone.extension != wanted.extension:
+    if phone.extension is not None and phone.extension != expected_phone.extension:
         return False
-    if phone.digits == wanted.digits and (not calling_codes or phone.is_international is wanted.is_international):
+    if phone.digits == expected_phone.digits and (
+        not calling_codes or phone.is_international is expected_phone.is_international
+    ):
         return True
-    return not phone.in_full(calling_codes).isdisjoint(wanted.in_full(calling_codes))
+    return not phone.in_full(calling_codes).isdisjoint(expected_phone.in_full(calling_codes))
 
 
 def is_same_value(value: str, expected: str) -> bool:

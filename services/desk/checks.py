@@ -49,10 +49,10 @@ class TicketIs(Check):
         body: Mapping[str, Any] | None = _get_ticket(world, self.ticket)
         if body is None:
             return self.fails(f"ticket {self.ticket} is gone")
-        for name, wanted in self.values.items():
+        for name, expected in self.values.items():
             value = body.get(name)
-            if value not in wanted if isinstance(wanted, list) else value != wanted:
-                return self.fails(f"ticket {self.ticket}: {name} is {value!r}, not {wanted!r}")
+            if value not in expected if isinstance(expected, list) else value != expected:
+                return self.fails(f"ticket {self.ticket}: {name} is {value!r}, not {expected!r}")
         return self.holds(f"ticket {self.ticket} is as it should be")
 
 
@@ -148,13 +148,13 @@ class MergedTogether(Check):
 
     def run(self, world: World) -> Finding:
         bodies = {key: body for key in self.tickets if (body := _get_ticket(world, key)) is not None}
-        left = [key for key, body in bodies.items() if not body.get("_merged_into")]
-        if len(left) != 1 or bodies[left[0]]["requester_id"] != self.requester:
-            return self.fails(f"{len(left)} of the tickets {self.tickets} are left")
-        astray = [key for key in self.tickets if key != left[0] and self._follow(bodies, key) != left[0]]
+        remaining = [key for key, body in bodies.items() if not body.get("_merged_into")]
+        if len(remaining) != 1 or bodies[remaining[0]]["requester_id"] != self.requester:
+            return self.fails(f"{len(remaining)} of the tickets {self.tickets} are left")
+        astray = [key for key in self.tickets if key != remaining[0] and self._follow(bodies, key) != remaining[0]]
         if astray:
-            return self.fails(f"ticket {astray[0]} was not merged into {left[0]}")
-        return self.holds(f"all was merged into ticket {left[0]}")
+            return self.fails(f"ticket {astray[0]} was not merged into {remaining[0]}")
+        return self.holds(f"all was merged into ticket {remaining[0]}")
 
     def _follow(self, bodies: dict[int, TicketBody], key: int) -> int:
         """Returns the ticket at the end of a chain of merges."""
@@ -192,9 +192,9 @@ class UserIs(Check):
             return self.fails(f"user {self.user} is gone")
         # Fields by the names that the task gives.
         body: Mapping[str, Any] = row["body"]
-        for name, wanted in self.values.items():
-            if body.get(name) != wanted:
-                return self.fails(f"user {self.user}: {name} is {body.get(name)!r}, not {wanted!r}")
+        for name, expected in self.values.items():
+            if body.get(name) != expected:
+                return self.fails(f"user {self.user}: {name} is {body.get(name)!r}, not {expected!r}")
         return self.holds(f"user {self.user} is as it should be")
 
 

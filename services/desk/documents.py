@@ -48,7 +48,7 @@ BY_ID = Sort()
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class PageNumbering:
     """The nth page, with a count of all."""
 
     page: int = 1
@@ -60,7 +60,7 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Cursored:
+class CursorPaging:
     """So many rows after, or before, a place."""
 
     size: int = 100
@@ -68,7 +68,7 @@ class Cursored:
     before: str | None = None
 
 
-Paging = Numbered | Cursored
+Paging = PageNumbering | CursorPaging
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class DeskTable(RowTable[DeskRow[KeyT, BodyT], KeyT], Generic[KeyT, BodyT]):
     def page(
         self, world: World, paging: Paging, where: Where = EVERYTHING, sort: Sort = BY_ID
     ) -> Page[DeskRow[KeyT, BodyT]]:
-        if isinstance(paging, Numbered):
+        if isinstance(paging, PageNumbering):
             rows = documents.select_numbered(world, self, where, sort.order, paging.size, paging.start)
             total = documents.count(world, self, where)
             return Page(rows, paging.start + len(rows) < total, total)
@@ -169,7 +169,7 @@ class DeskTable(RowTable[DeskRow[KeyT, BodyT], KeyT], Generic[KeyT, BodyT]):
 
 def cut_page(rows: Sequence[Item], paging: Paging) -> Page[Item]:
     """Returns a page of items that are in memory already."""
-    if isinstance(paging, Numbered):
+    if isinstance(paging, PageNumbering):
         start = paging.start
         return Page(list(rows[start : start + paging.size]), start + paging.size < len(rows), len(rows))
     start = _read_offset(paging.after)

@@ -23,12 +23,12 @@ _OPEN = "SELECT id FROM tickets WHERE deleted_at IS NULL AND status_rank < 4"
 def headers(world: World) -> Mapping[str, str]:
     """Counts down the requests that are left of this minute: each takes a second of the desk's clock."""
     second = world.clock.now_ms() // 1000 % 60
-    left, reset = str(_MOST_A_MINUTE - 1 - second), str(60 - second)
+    remaining, reset = str(_MOST_A_MINUTE - 1 - second), str(60 - second)
     return {
         "X-Rate-Limit": str(_MOST_A_MINUTE),
-        "X-Rate-Limit-Remaining": left,
+        "X-Rate-Limit-Remaining": remaining,
         "ratelimit-limit": str(_MOST_A_MINUTE),
-        "ratelimit-remaining": left,
+        "ratelimit-remaining": remaining,
         "ratelimit-reset": reset,
     }
 

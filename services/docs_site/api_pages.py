@@ -93,17 +93,17 @@ def _list_named(schema: Json) -> str:
 
 def _bodies(operations: list[dict[str, Any]], schemas: Json) -> Iterator[str]:
     """Every schema that a request can hold, however deep."""
-    wanted = dict.fromkeys(
+    names = dict.fromkeys(
         name for operation in operations if (name := _list_named(_content(operation.get("requestBody", {}))))
     )
-    pending = list(wanted)
+    pending = list(names)
     while pending:
-        inner = [name for name in _references(schemas[pending.pop()]) if name not in wanted]
-        wanted |= dict.fromkeys(inner)
+        inner = [name for name in _references(schemas[pending.pop()]) if name not in names]
+        names |= dict.fromkeys(inner)
         pending += inner
-    if wanted:
+    if names:
         yield "## Bodies\n"
-    for name in sorted(wanted):
+    for name in sorted(names):
         yield f"### {name} {{#{_anchor(name)}}}\n"
         yield from _fields(schemas[name])
         yield ""

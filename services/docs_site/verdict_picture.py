@@ -30,10 +30,10 @@ def _do_what_was_asked(attempted: Attempt) -> Verdict:
 
 def _rename_somebody_else_too(attempted: Attempt) -> Verdict:
     email, phone = _read_brief(attempted.episode.brief)
-    found = attempted.do(Call("crm.contacts.search", {"query": email}))["results"][0]
-    attempted.do(Call("crm.contacts.update", {"contactId": found["id"], "properties": {"phone": phone}}))
+    contact = attempted.do(Call("crm.contacts.search", {"query": email}))["results"][0]
+    attempted.do(Call("crm.contacts.update", {"contactId": contact["id"], "properties": {"phone": phone}}))
     others = attempted.do(Call("crm.contacts.list", {"limit": 2}))["results"]
-    other = next(contact["id"] for contact in others if contact["id"] != found["id"])
+    other = next(row["id"] for row in others if row["id"] != contact["id"])
     attempted.do(Call("crm.contacts.update", {"contactId": other, "properties": {"lastname": _SURNAME}}))
     return attempted.submit()
 
@@ -70,7 +70,7 @@ def _print_calls(console: Console, attempted: Attempt, what: str) -> None:
     if what == _PLAYED[0][0]:
         console.print(Text(f"“{attempted.episode.brief.strip()}”", "italic"))
     console.print(Text(f"\n{what}:", "bold"))
-    for call in attempted.made:
+    for call in attempted.calls:
         arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
         line = f"  {call.operation}({arguments})"
         console.print(Text(line if len(line) < _WIDTH else f"{line[: _WIDTH - 2]}…", "dim"))

@@ -73,13 +73,13 @@ def _add_texts(operation: dict[str, Any], components: dict[str, Any], texts: Map
     for content in operation.get("requestBody", {}).get("content", {}).values():
         # A field of the body that has a parameter's name goes by another.
         fields = {**_resolve(content.get("schema", {}), components).get("properties", {}), **fields}
-    found: dict[str, str] = {}
+    own_texts: dict[str, str] = {}
     for key, text in texts.items():
         only, _, path = key.rpartition(":")
-        if only in {"", name} and (only or path not in found) and _lacks_text(fields, path.split("."), components):
-            found[path] = text
-    if found:
-        operation[_TEXTS] = found
+        if only in {"", name} and (only or path not in own_texts) and _lacks_text(fields, path.split("."), components):
+            own_texts[path] = text
+    if own_texts:
+        operation[_TEXTS] = own_texts
 
 
 def _keep_description(parameter: Mapping[str, Any]) -> dict[str, Any]:

@@ -238,15 +238,15 @@ class Episodes:
 
     def release(self, episode: Episode) -> None:
         """Serves the agent's requests again, in the order in which they came; a person's credential ends here."""
-        held, episode.hold = episode.hold, None
-        if held is None:
+        hold, episode.hold = episode.hold, None
+        if hold is None:
             return
-        if held.admitted is not None:
-            episode.digests = tuple(digest for digest in episode.digests if digest != held.admitted)
-            self._by_digest.pop(held.admitted, None)
-            self.unknown_credentials.retire(held.admitted)
+        if hold.admitted is not None:
+            episode.digests = tuple(digest for digest in episode.digests if digest != hold.admitted)
+            self._by_digest.pop(hold.admitted, None)
+            self.unknown_credentials.retire(hold.admitted)
         episode.touched = self._now()
-        held.released.set()
+        hold.released.set()
 
     def stay_registered(self, seconds: float) -> None:
         """The registry or control has just confirmed that this process owns its episodes."""

@@ -62,11 +62,11 @@ def add_operations(
 
 
 def _with_signature(operation: Operation, id_type: Any, id_types: Mapping[str, Any]) -> ServedFunction:
-    made = operation.endpoint
-    if not isinstance(made, Endpoint):
-        return made
+    made_endpoint = operation.endpoint
+    if not isinstance(made_endpoint, Endpoint):
+        return made_endpoint
     names = list(compile_path(operation.path)[2])
-    serve, takes_url, path = made.serve, made.takes_url, operation.path
+    serve, takes_url, path = made_endpoint.serve, made_endpoint.takes_url, operation.path
 
     async def endpoint(**arguments: Any) -> Response:
         if takes_url:
@@ -75,7 +75,7 @@ def _with_signature(operation: Operation, id_type: Any, id_types: Mapping[str, A
         return await serve(*keys, **arguments)
 
     ids = [parameter(name, id_types.get(name, id_type)) for name in names]
-    endpoint.__signature__ = inspect.Signature([*ids, *made.parameters])  # type: ignore[attr-defined]  # what FastAPI reads
+    endpoint.__signature__ = inspect.Signature([*ids, *made_endpoint.parameters])  # type: ignore[attr-defined]  # what FastAPI reads
     return endpoint
 
 

@@ -153,12 +153,12 @@ class ProductHost:
         """A request of an actor that breaks us is our failure, never the agent's."""
         answers: list[ActorAnswerReply] = []
         async with episode.lock:
-            for sent in message.requests:
-                request = ActorRequest(sent.user, sent.actor, sent.method, sent.path, sent.query, sent.body)
+            for item in message.requests:
+                request = ActorRequest(item.user, item.actor, item.method, item.path, item.query, item.body)
                 try:
                     answer = await self.actor_requests.serve(episode.world, request)
                 except Exception as error:
-                    self._break(episode, f"{type(error).__name__} while {sent.actor} {sent.user} used it: {error}")
+                    self._break(episode, f"{type(error).__name__} while {item.actor} {item.user} used it: {error}")
                     raise
                 answers.append({"status": answer.status, "body": _text(answer.body)})
             return {"answers": answers, "clock_ms": episode.world.clock.now_ms()}

@@ -188,13 +188,13 @@ class TablePlan:
         self._table = table
         self._updates: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
 
-    def update_sql(self, before: Mapping[str, Any], after: Mapping[str, Any], bound: Row) -> str:
+    def update_sql(self, before: Mapping[str, Any], after: Mapping[str, Any], parameters: Row) -> str:
         """Sets only what changed, because SQLite rewrites every index whose column is set; `bound` is `after` bound.
 
         Documents and change columns are always set: to Python a true in a document equals 1.
         """
         changed = tuple(column for column in self.columns if before[column] != after[column])
-        derived = tuple(name for name, compute in self.derived_columns if _differ(compute(before), bound[name]))
+        derived = tuple(name for name, compute in self.derived_columns if _differ(compute(before), parameters[name]))
         sql = self._updates.get((changed, derived))
         if sql is None:
             table = self._table
@@ -211,15 +211,15 @@ class TablePlan:
         """The row as driver parameters; an unknown or missing column is a programming error."""
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name} has the columns {self.columns}, not {tuple(row)}")
-        bound = {parameter: row[column] for column, parameter in self.plain}
+        values = {parameter: row[column] for column, parameter in self.plain}
         for column, parameter in self.json:
             if (value := row[column]) is not None:
-                bound[parameter] = orjson.dumps(value).decode()
+                values[parameter] = orjson.dumps(value).decode()
         for parameter, compute in self.derived_columns:
-            bound[parameter] = compute(row)
+            values[parameter] = compute(row)
         for parameter, compare in self.change_columns:
-            bound[parameter] = compare(before, row)
-        return bound
+            values[parameter] = compare(before, row)
+        return values
 
 
 def _differ(left: str | int | None, right: str | int | None) -> bool:

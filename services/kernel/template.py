@@ -13,7 +13,10 @@ import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from services.kernel.changes import kernel_tables
-from services.kernel.statements import _DIALECT, plan_of
+from services.kernel.statements import _DIALECT, Row, plan_of
+
+# All rows of a world, table by table.
+TableRows = list[tuple[sa.Table, list[Row]]]
 
 meta = sa.Table(
     "world_meta",

@@ -21,7 +21,7 @@ from services.kernel.logs import start_logging
 from services.kernel.serve import KEEP_ALIVE_SECONDS, listener, serve_all
 from services.kernel.sizes import MIB
 from services.mcp.endpoint import PATH, McpEndpoint
-from services.mcp.session import NO_ANSWER, Answered, Session, choose_operations
+from services.mcp.session import NO_ANSWER, Session, StatusAndBody, choose_operations
 from services.mcp.sessions import Sessions
 
 NAME = "mcp"
@@ -89,7 +89,7 @@ class Gateway:
             for name, api in apis.items()
         }
 
-        async def send(operation: Operation, request: EncodedRequest, number: int) -> Answered:
+        async def send(operation: Operation, request: EncodedRequest, number: int) -> StatusAndBody:
             base = access.products[operation.product].base_url.rstrip("/")
             # One clock for all products: each moves to the time of all the work.
             sent = {**headers[operation.product], _REQUEST_NUMBER: str(number), **request.headers}

@@ -20,7 +20,7 @@ from services.kernel.credentials import find_credential
 from services.kernel.episodes import Episode
 from services.kernel.errors import Refusal, Unauthenticated
 from services.mcp.endpoint import McpEndpoint
-from services.mcp.session import NO_ANSWER, Answered, Session, choose_operations
+from services.mcp.session import NO_ANSWER, Session, StatusAndBody, choose_operations
 from services.mcp.sessions import Sessions
 
 
@@ -88,7 +88,7 @@ class _Sender:
     headers: Mapping[str, str]
     client: Any
 
-    async def __call__(self, operation: Operation, request: EncodedRequest, _: int) -> Answered:
+    async def __call__(self, operation: Operation, request: EncodedRequest, _: int) -> StatusAndBody:
         scope = self._scope(operation.method, request)
         answer = await self.api.answer_in_turn(self.episode, scope, request.content)
         # A fault of the plan that cuts a connection.

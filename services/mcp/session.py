@@ -26,9 +26,9 @@ _OVER = "over"
 _MOST_SURFACES = 8
 
 # An answer's status and body.
-Answered = tuple[int, bytes]
+StatusAndBody = tuple[int, bytes]
 # Sends a request to a product; the number counts the requests to all products since time last passed.
-Send = Callable[[Operation, EncodedRequest, int], Awaitable[Answered]]
+Send = Callable[[Operation, EncodedRequest, int], Awaitable[StatusAndBody]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Session:
             status, body = 0, str(error).encode(errors="replace")
         return ToolAnswer(surface.render_answer(call.operation, status, body), is_refusal(status))
 
-    async def _make(self, call: Call) -> Answered:
+    async def _make(self, call: Call) -> StatusAndBody:
         if call.operation in LOOKUPS:
             return 200, look_up(call, self._operations).encode()
         if call.operation == WAIT:
@@ -98,7 +98,7 @@ class Session:
         self._requests_since_wait += 1
         return await self._send(operation, request, self._requests_since_wait)
 
-    async def _wait(self, call: Call) -> Answered:
+    async def _wait(self, call: Call) -> StatusAndBody:
         hours, key = parse_hours(call), secrets.token_hex(16)
         flow = self._control.address.control.wait(self.access.episode_id, hours, key)
         try:
@@ -111,7 +111,7 @@ class Session:
         self._requests_since_wait = 0
         return 200, render_news(waited)
 
-    async def _finish(self, call: Call) -> Answered:
+    async def _finish(self, call: Call) -> StatusAndBody:
         if unknown := call.arguments.keys() - {"answer"}:
             raise BadArguments(f"{SUBMIT} takes an answer, not {', '.join(sorted(map(str, unknown)))}")
         submission = build_submission(call.arguments.get("answer"))
@@ -126,12 +126,12 @@ class Session:
         self.is_finished = True
         return 200, b""
 
-    def _end(self, status: int) -> Answered:
+    def _end(self, status: int) -> StatusAndBody:
         self.is_finished = True
         return status, _DONE.encode()
 
 
-def _refusal(refused: ControlRefused) -> Answered:
+def _refusal(refused: ControlRefused) -> StatusAndBody:
     return refused.status, refused.problem.message.encode()
 
 

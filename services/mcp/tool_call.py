@@ -66,21 +66,21 @@ def read_tool_call(scope: Scope, body: bytes) -> ToolCall | None:
 
 def _read_headers(scope: Scope) -> dict[bytes, str] | None:
     """The headers that route a message; None where one is missing, comes twice or asks for something else."""
-    found: dict[bytes, str] = {}
+    headers: dict[bytes, str] = {}
     accepts = content = b""
     for key, value in scope["headers"]:
         if key in _ROUTING:
-            if key in found:
+            if key in headers:
                 return None
-            found[key] = value.decode("latin-1")
+            headers[key] = value.decode("latin-1")
         elif key == b"accept":
             accepts = value
         elif key == b"content-type":
             content = value
         elif key.startswith(_PARAM_HEADER):
             return None
-    is_known = found.get(b"mcp-protocol-version") in (_MODERN, *_LEGACY)
-    return found if is_known and _JSON in accepts and content.partition(b";")[0].strip() == _JSON else None
+    is_known = headers.get(b"mcp-protocol-version") in (_MODERN, *_LEGACY)
+    return headers if is_known and _JSON in accepts and content.partition(b";")[0].strip() == _JSON else None
 
 
 def _agrees(headers: Mapping[bytes, str], name: str, meta: object) -> bool:

@@ -44,8 +44,8 @@ class Attempt:
     instance: Instance
     trouble: Any
     episode: Episode
-    made: list[Call] = field(default_factory=list)
-    left: int | None = None
+    calls: list[Call] = field(default_factory=list)
+    writes_left: int | None = None
     grouped: bool = False
 
     @property
@@ -73,12 +73,12 @@ class Attempt:
         step = self.try_(call)
         if step.refused:
             raise Stuck(f"{call.operation} {dict(call.arguments)} was answered {step.status}: {step.text[:300]}")
-        self.made.append(call)
+        self.calls.append(call)
         return step.json()
 
     def follow(self, oracle: Oracle, *, backwards: bool = False, writes: int | None = None) -> JsonValue:
         """What the oracle would submit; stopped after so many writes, nothing."""
-        self.left = writes
+        self.writes_left = writes
         reply: Any = None
         try:
             while True:
@@ -104,10 +104,10 @@ class Attempt:
         return tuple(answers[index] for index in range(len(calls)))
 
     def _next(self, call: Call) -> Any:
-        if self.left is not None and not self.reads(call):
-            if self.left == 0:
+        if self.writes_left is not None and not self.reads(call):
+            if self.writes_left == 0:
                 raise _Enough
-            self.left -= 1
+            self.writes_left -= 1
         return self.do(call)
 
 
@@ -125,11 +125,11 @@ def attempt(
     family: Family[Any],
     seed: int,
     faults: str = "none",
-    known: tuple[Instance, Any] | None = None,
+    known_instance: tuple[Instance, Any] | None = None,
 ) -> Iterator[Attempt]:
     """`known` is what was planted at this seed, where somebody has worked it out already."""
     request = context.request(family, seed, faults)
-    instance, trouble = known or draw_instance(context, family, seed)
+    instance, trouble = known_instance or draw_instance(context, family, seed)
     with Episode.open(request, connection=context.stack, retries=_CUTS_SURVIVED) as episode:
         yield Attempt(context, family, seed, instance, trouble, episode)
 

@@ -59,74 +59,76 @@ def record_win(context: TrialContext, family: Family[Any], seed: int) -> Winning
     """Plays the oracle and notes what it did; nothing is submitted."""
     with attempt(context, family, seed) as made:
         answer = made.follow(made.oracle)
-        return WinningRun(tuple(made.made), answer, tuple(made.reads(call) for call in made.made))
+        return WinningRun(tuple(made.calls), answer, tuple(made.reads(call) for call in made.calls))
 
 
-def play(policy: KnowNothing, made: Attempt, memory: Memory) -> Verdict | None:
+def play(policy: KnowNothing, attempt: Attempt, memory: Memory) -> Verdict | None:
     """The verdict; None if the policy found nothing to do, which earns what doing nothing earns."""
-    answer = policy(made, memory)
-    if answer is None and not any(_has_effect(made, step.call.operation) for step in made.episode.steps):
+    answer = policy(attempt, memory)
+    if answer is None and not any(_has_effect(attempt, step.call.operation) for step in attempt.episode.steps):
         return None
     try:
-        return made.submit(answer)
+        return attempt.submit(answer)
     except BadArguments:
-        return made.submit()
+        return attempt.submit()
 
 
-def replay(made: Attempt, memory: Memory) -> JsonValue:
+def replay(attempt: Attempt, memory: Memory) -> JsonValue:
     """Another seed's winning calls, to the letter."""
-    return _repeat(made, memory.same_split[0])
+    return _repeat(attempt, memory.same_split[0])
 
 
-def replay_of_another_split(made: Attempt, memory: Memory) -> JsonValue:
+def replay_of_another_split(attempt: Attempt, memory: Memory) -> JsonValue:
     """The winning calls of a seed of another split, to the letter."""
-    return _repeat(made, memory.other_split[0])
+    return _repeat(attempt, memory.other_split[0])
 
 
-def constants(made: Attempt, memory: Memory) -> JsonValue:
+def constants(attempt: Attempt, memory: Memory) -> JsonValue:
     """The calls and the answer that occur most often among the winning runs of other seeds."""
     counted = Counter(_key(call) for run in memory.runs for call in run.writes)
     calls = {_key(call): call for run in memory.runs for call in run.writes}
     for key, count in counted.most_common(_most_writes(memory)):
         if count > 1:
-            _try(made, calls[key])
+            _try(attempt, calls[key])
     answers = Counter(json.dumps(run.answer, sort_keys=True) for run in memory.runs)
     answer: JsonValue = json.loads(answers.most_common(1)[0][0])
     return answer
 
 
-def newest_record(made: Attempt, memory: Memory) -> JsonValue:
+def newest_record(attempt: Attempt, memory: Memory) -> JsonValue:
     """Another seed's winning writes, on the record of each kind that was made last."""
-    return _on_other_records(made, memory, by="created")
+    return _on_other_records(attempt, memory, by="created")
 
 
-def highest_id(made: Attempt, memory: Memory) -> JsonValue:
+def highest_id(attempt: Attempt, memory: Memory) -> JsonValue:
     """Another seed's winning writes, on the record of each kind with the highest id."""
-    return _on_other_records(made, memory, by="id")
+    return _on_other_records(attempt, memory, by="id")
 
 
-def name_everything(made: Attempt, memory: Memory) -> JsonValue:
+def name_everything(attempt: Attempt, memory: Memory) -> JsonValue:
     """Everything that has a name is named: in a review, in a comment, in a reply, in a note."""
-    names = sorted(set(_FUNCTION.findall(_read_code(made))))
-    _tell_everywhere(made, f"These differ: {', '.join(names)}", "changes requested")
+    names = sorted(set(_FUNCTION.findall(_read_code(attempt))))
+    _tell_everywhere(attempt, f"These differ: {', '.join(names)}", "changes requested")
     return memory.same_split[0].answer
 
 
-def paste_everything(made: Attempt, memory: Memory) -> JsonValue:
+def paste_everything(attempt: Attempt, memory: Memory) -> JsonValue:
     """All that can be read about the matter, pasted wherever something can be written."""
-    _tell_everywhere(made, _read_code(made) + _read_threads(made), "commented")
+    _tell_everywhere(attempt, _read_code(attempt) + _read_threads(attempt), "commented")
     return memory.same_split[0].answer
 
 
-def always_approve(made: Attempt, memory: Memory) -> JsonValue:
+def always_approve(attempt: Attempt, memory: Memory) -> JsonValue:
     """Approves, says that all is done, and answers what was answered elsewhere."""
-    _tell_everywhere(made, _SAY_SO, "approved")
+    _tell_everywhere(attempt, _SAY_SO, "approved")
     return memory.same_split[0].answer
 
 
-def always_request_changes(made: Attempt, memory: Memory) -> JsonValue:
+def always_request_changes(attempt: Attempt, memory: Memory) -> JsonValue:
     """Refuses, and asks for changes without saying which."""
-    _tell_everywhere(made, "This cannot stay as it is. Please change it; we decline it for now.", "changes requested")
+    _tell_everywhere(
+        attempt, "This cannot stay as it is. Please change it; we decline it for now.", "changes requested"
+    )
     return memory.other_split[0].answer
 
 
@@ -146,22 +148,22 @@ POLICIES: Mapping[str, KnowNothing] = {
 }
 
 
-def _repeat(made: Attempt, run: WinningRun) -> JsonValue:
+def _repeat(attempt: Attempt, run: WinningRun) -> JsonValue:
     for call in run.calls:
-        _try(made, call)
+        _try(attempt, call)
     return run.answer
 
 
-def _try(made: Attempt, call: Call) -> Any:
+def _try(attempt: Attempt, call: Call) -> Any:
     """The decoded answer, or None: what is refused, unknown or beyond the budget comes to nothing."""
     with suppress(EpisodeOver, UsageError, ValueError):
-        step = made.try_(call)
+        step = attempt.try_(call)
         return None if step.refused else step.json()
     return None
 
 
-def _has_effect(made: Attempt, operation: str) -> bool:
-    known = made.episode.operations.get(operation)
+def _has_effect(attempt: Attempt, operation: str) -> bool:
+    known = attempt.episode.operations.get(operation)
     return known is not None and not known.is_read_only
 
 
@@ -173,34 +175,34 @@ def _most_writes(memory: Memory) -> int:
     return max(len(run.writes) for run in memory.runs)
 
 
-def _on_other_records(made: Attempt, memory: Memory, by: str) -> JsonValue:
+def _on_other_records(attempt: Attempt, memory: Memory, by: str) -> JsonValue:
     run = memory.same_split[0]
-    found: dict[str, Any] = {}
+    ids: dict[str, Any] = {}
     calls = [
         Call(
             call.operation,
-            {name: _replace_guess(made, found, name, value, by) for name, value in call.arguments.items()},
+            {name: _replace_guess(attempt, ids, name, value, by) for name, value in call.arguments.items()},
         )
         for call in run.writes
     ]
-    if not found:
+    if not ids:
         # Nothing in these calls names a record: they are another seed's, to the letter.
         return None
     for call in calls:
-        _try(made, call)
+        _try(attempt, call)
     return run.answer
 
 
-def _replace_guess(made: Attempt, found: dict[str, Any], name: str, value: Any, by: str) -> Any:
-    for product in made.family.products:
+def _replace_guess(attempt: Attempt, ids: dict[str, Any], name: str, value: Any, by: str) -> Any:
+    for product in attempt.family.products:
         finder = sample_calls_of(product).find_first(name, by)
         if finder is None or not isinstance(value, int | str):
             continue
         call, path = finder
         key = f"{product} {name}"
-        if key not in found:
-            found[key] = _value_at(_try(made, call), path)
-        return value if found[key] is None else type(value)(found[key])
+        if key not in ids:
+            ids[key] = _value_at(_try(attempt, call), path)
+        return value if ids[key] is None else type(value)(ids[key])
     return value
 
 
@@ -213,20 +215,22 @@ def _value_at(answer: Any, path: Sequence[str | int]) -> Any:
     return answer
 
 
-def _tell_everywhere(made: Attempt, text: str, reviewed: Reviewed) -> None:
-    for calls in _sample_calls(made):
-        calls.write_everywhere(made.episode.brief, text, reviewed, partial(_try, made))
-    if any(catalog.product(product).judging.conversation is not None for product in made.family.products):
-        _try(made, _WAIT)
+def _tell_everywhere(attempt: Attempt, text: str, reviewed: Reviewed) -> None:
+    for calls in _sample_calls(attempt):
+        calls.write_everywhere(attempt.episode.brief, text, reviewed, partial(_try, attempt))
+    if any(catalog.product(product).judging.conversation is not None for product in attempt.family.products):
+        _try(attempt, _WAIT)
 
 
-def _read_code(made: Attempt) -> str:
-    return "".join(calls.read_code(made.episode.brief, partial(_try, made)) for calls in _sample_calls(made))
+def _read_code(attempt: Attempt) -> str:
+    return "".join(calls.read_code(attempt.episode.brief, partial(_try, attempt)) for calls in _sample_calls(attempt))
 
 
-def _read_threads(made: Attempt) -> str:
-    return "".join(calls.read_threads(made.episode.brief, partial(_try, made)) for calls in _sample_calls(made))
+def _read_threads(attempt: Attempt) -> str:
+    return "".join(
+        calls.read_threads(attempt.episode.brief, partial(_try, attempt)) for calls in _sample_calls(attempt)
+    )
 
 
-def _sample_calls(made: Attempt) -> list[SampleCalls]:
-    return [sample_calls_of(product) for product in made.family.products]
+def _sample_calls(attempt: Attempt) -> list[SampleCalls]:
+    return [sample_calls_of(product) for product in attempt.family.products]

@@ -28,11 +28,11 @@ def find_operations(context: TrialContext, family: Family[Any], seeds: Iterable[
     for seed in seeds:
         known = draw_instance(own, family, seed)
         for solution in _solutions(family, known[1]):
-            with attempt(own, family, seed, known=known) as made:
+            with attempt(own, family, seed, known_instance=known) as play:
                 # What it called before it was refused still belongs to a solution.
                 with suppress(Stuck):
-                    made.follow(solution)
-                used |= {step.call.operation for step in made.episode.steps if step.product}
+                    play.follow(solution)
+                used |= {step.call.operation for step in play.episode.steps if step.product}
     return sorted(used)
 
 

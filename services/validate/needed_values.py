@@ -60,12 +60,12 @@ def _of_question(question: CheckQuestion) -> Iterator[NeededValue]:
     if question.check in _BEHAVIOUR:
         return
     ids = sample_calls_of(question.product).hidden_ids
-    hidden = _NOT_NEEDED | ids | _OF_PRODUCT.get(question.check, frozenset())
+    excluded = _NOT_NEEDED | ids | _OF_PRODUCT.get(question.check, frozenset())
     patterns = _PATTERNS.get(question.check, frozenset())
     for name, value in question.arguments.items():
         if name in patterns:
             yield from (NeededValue((pattern,), question.check, is_pattern=True) for pattern in value)
-        elif name not in hidden:
+        elif name not in excluded:
             yield from _walk(question.check, name, value)
     for reference in question.references.values():
         yield from _of_question(reference)

@@ -46,13 +46,13 @@ def part_of_oracle(writes: int) -> Policy:
     return part
 
 
-def extra_reads(spent: int) -> Policy:
+def extra_reads(steps: int) -> Policy:
     """The oracle, which takes so many steps, and so many reads more than par allows."""
 
     def read_on(attempt: Attempt) -> Verdict:
         answer = attempt.follow(attempt.oracle)
         look = _sample_calls(attempt).read_call()
-        for _ in range(max(0, attempt.instance.par - spent) + EXTRA_READS):
+        for _ in range(max(0, attempt.instance.par - steps) + EXTRA_READS):
             attempt.do(look)
         return attempt.submit(answer)
 
@@ -109,48 +109,48 @@ def mistake(name: str) -> Policy:
 
 def chance(attempt: Attempt) -> Verdict:
     """Draw uniformly from all operations, with arguments that their schemas allow and ids from earlier answers."""
-    drawn = np.random.default_rng([attempt.seed, *attempt.family.id.encode()])
+    generator = np.random.default_rng([attempt.seed, *attempt.family.id.encode()])
     names = [name for name in attempt.episode.operations.names if attempt.episode.operations[name].product]
-    met = _ids_in(attempt.try_(_sample_calls(attempt).read_call()).text)
+    ids = _ids_in(attempt.try_(_sample_calls(attempt).read_call()).text)
     for _ in range(RANDOM_STEPS):
-        operation = attempt.episode.operations[names[int(drawn.integers(len(names)))]]
-        arguments = _with_ids(sample_arguments(operation.schema, drawn), met, drawn)
+        operation = attempt.episode.operations[names[int(generator.integers(len(names)))]]
+        arguments = _with_ids(sample_arguments(operation.schema, generator), ids, generator)
         try:
             step = attempt.episode.act({"operation": operation.name, "arguments": arguments})
         except EpisodeOver:
             break
-        met += _ids_in(step.text)
-    return attempt.submit(_random_answer(attempt, drawn))
+        ids += _ids_in(step.text)
+    return attempt.submit(_random_answer(attempt, generator))
 
 
 def _ids_in(text: str) -> list[str]:
     return _ID.findall(text)
 
 
-def _with_ids(value: Any, met: list[str], drawn: np.random.Generator) -> Any:
+def _with_ids(value: Any, ids: list[str], generator: np.random.Generator) -> Any:
     """Numbers drawn blindly name nothing: where a text of digits stands, a known id may stand."""
     if isinstance(value, dict):
-        return {name: _fill_id(name, inner, met, drawn) for name, inner in value.items()}
+        return {name: _fill_id(name, inner, ids, generator) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_with_ids(inner, met, drawn) for inner in value]
-    if isinstance(value, str) and value.isdecimal() and met:
-        return met[int(drawn.integers(len(met)))]
+        return [_with_ids(inner, ids, generator) for inner in value]
+    if isinstance(value, str) and value.isdecimal() and ids:
+        return ids[int(generator.integers(len(ids)))]
     return value
 
 
-def _fill_id(name: str, value: Any, met: list[str], drawn: np.random.Generator) -> Any:
+def _fill_id(name: str, value: Any, ids: list[str], generator: np.random.Generator) -> Any:
     """Where ids are numbers, their place tells: a number drawn blindly names nothing there either."""
-    if name.endswith("_id") and isinstance(value, int) and not isinstance(value, bool) and met:
-        return int(met[int(drawn.integers(len(met)))])
-    return _with_ids(value, met, drawn)
+    if name.endswith("_id") and isinstance(value, int) and not isinstance(value, bool) and ids:
+        return int(ids[int(generator.integers(len(ids)))])
+    return _with_ids(value, ids, generator)
 
 
-def _random_answer(attempt: Attempt, drawn: np.random.Generator) -> JsonValue:
+def _random_answer(attempt: Attempt, generator: np.random.Generator) -> JsonValue:
     schema = attempt.instance.answer_schema
     if schema is None:
         return None
     wrapped = {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
-    answer: JsonValue = sample_arguments(wrapped, drawn)["answer"]
+    answer: JsonValue = sample_arguments(wrapped, generator)["answer"]
     return answer
 
 

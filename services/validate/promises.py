@@ -59,7 +59,7 @@ class Trial:
         """The oracle, once: several promises compare with it."""
         return self.play(policies.oracle)
 
-    def regrouped(self, policy: Policy) -> Verdict:
+    def play_regrouped(self, policy: Policy) -> Verdict:
         """The oracle with its groups of calls made otherwise; without any there is nothing to make otherwise."""
         verdict, made = self.solved
         return self.play(policy)[0] if made.grouped else verdict
@@ -73,7 +73,7 @@ class Trial:
     @property
     def writes(self) -> int:
         made = self.solved[1]
-        return sum(not made.reads(call) for call in made.made)
+        return sum(not made.reads(call) for call in made.calls)
 
     def part(self, writes: int) -> Verdict:
         if writes not in self._parts:
@@ -101,10 +101,10 @@ def check_promises(trial: Trial) -> list[PromiseResult]:
 
 
 def oracle_earns_one(trial: Trial) -> Iterator[PromiseResult]:
-    verdict, made = trial.solved
+    verdict, attempt = trial.solved
     yield _equals("oracle_earns_one", verdict, 1.0)
-    par, budget = made.instance.par, made.instance.budget.steps
-    due = trial.family.compute_par(made.trouble, trial.spent)
+    par, budget = attempt.instance.par, attempt.instance.budget.steps
+    due = trial.family.compute_par(attempt.trouble, trial.spent)
     because = f"{trial.spent} steps, par {par}, due {due}"
     yield PromiseResult("par_leaves_room", due <= par < due + policies.EXTRA_READS, because)
     most = max(verdict.steps, par)
@@ -121,11 +121,11 @@ def faults_do_not_cost(trial: Trial) -> Iterator[PromiseResult]:
 
 
 def order_does_not_matter(trial: Trial) -> Iterator[PromiseResult]:
-    yield _equals("oracle_in_another_order", trial.regrouped(policies.oracle_backwards), 1.0)
+    yield _equals("oracle_in_another_order", trial.play_regrouped(policies.oracle_backwards), 1.0)
 
 
 def other_ways_earn_one(trial: Trial) -> Iterator[PromiseResult]:
-    yield _equals("oracle_in_bulk", trial.regrouped(policies.in_bulk), 1.0)
+    yield _equals("oracle_in_bulk", trial.play_regrouped(policies.in_bulk), 1.0)
     for name in trial.family.alternatives(trial.solved[1].trouble):
         yield _equals(f"alternative: {name}", trial.play(policies.alternative(name))[0], 1.0)
 
@@ -159,8 +159,8 @@ def values_can_be_found(trial: Trial) -> Iterator[PromiseResult]:
     needed = collect_needed_values(instance)
     computed = [{value.field: list(value.any_of)} for value in needed if value.place in rules]
     made = trial.solved[1]
-    with attempt(trial.context, trial.family, trial.seed, known=trial.instance_and_trouble) as reading:
-        reader = Reader(reading, [call for call in made.made if made.reads(call)])
+    with attempt(trial.context, trial.family, trial.seed, known_instance=trial.instance_and_trouble) as reading:
+        reader = Reader(reading, [call for call in made.calls if made.reads(call)])
         reader.known.read_value(computed)
         missing = reader.read_until_known(needed)
     because = f"nowhere to be read: {', '.join(map(str, missing))}"
@@ -175,7 +175,7 @@ def policy_is_readable(trial: Trial) -> Iterator[PromiseResult]:
     if not sources:
         yield PromiseResult("policy_is_readable", not has_policy(instance), "no policy_sources are declared")
         return
-    with attempt(trial.context, trial.family, trial.seed, known=trial.instance_and_trouble) as reading:
+    with attempt(trial.context, trial.family, trial.seed, known_instance=trial.instance_and_trouble) as reading:
         missing = [source for source in sources if not is_readable(reading, source)]
     yield PromiseResult("policy_is_readable", not missing, f"not to be read: {', '.join(missing)}" if missing else "")
 
@@ -250,11 +250,11 @@ def task_of(trial: Trial) -> str:
     return hashlib.sha256(repr((instance.brief, instance.goals)).encode()).hexdigest()[:16]
 
 
-def _equals(promise: str, verdict: Verdict, wanted: float) -> PromiseResult:
+def _equals(promise: str, verdict: Verdict, expected: float) -> PromiseResult:
     lost = [finding.because for finding in verdict.findings if not finding.held]
     touched = [f"{change.table} {change.id} {change.fields}" for change in verdict.collateral]
     because = f"{verdict.outcome} {verdict.reward}; {lost} {touched} {[flag.tag for flag in verdict.flags]}"
-    is_right = verdict.reward == wanted and (verdict.outcome == "passed") == (wanted == 1)
+    is_right = verdict.reward == expected and (verdict.outcome == "passed") == (expected == 1)
     return PromiseResult(promise, is_right and not verdict.flags, because, verdict.reward)
 
 
@@ -278,13 +278,13 @@ def _middle_rungs(trial: Trial, stray: float) -> list[float]:
     return partial or [stray]
 
 
-def _steps(made: Attempt) -> list[EpisodeStep]:
-    connection, episode_id = made.context.stack, made.episode.id
+def _steps(attempt: Attempt) -> list[EpisodeStep]:
+    connection, episode_id = attempt.context.stack, attempt.episode.id
     steps = connection.run(connection.address.control.trajectory(episode_id)).steps
     return [cast("EpisodeStep", step.model_dump()) for step in steps]
 
 
-def _history(made: Attempt) -> Mapping[str, Sequence[RecordedChange]]:
+def _history(attempt: Attempt) -> Mapping[str, Sequence[RecordedChange]]:
     """The writes as the ledger keeps them: they are counted, and no image is parsed."""
-    kept = made.context.stack.read_diff(made.episode.id)
+    kept = attempt.context.stack.read_diff(attempt.episode.id)
     return {product: [RecordedChange(record) for record in records] for product, records in kept.items()}

@@ -149,10 +149,10 @@ class Reader:
                 self._read_choices(inner, name)
 
 
-def is_known(known: KnownValues, value: NeededValue) -> bool:
+def is_known(known_values: KnownValues, value: NeededValue) -> bool:
     if value.is_pattern:
-        return known.matches(value.any_of[0])
-    return any(known.knows(spelling, value.field) for spelling in value.any_of)
+        return known_values.matches(value.any_of[0])
+    return any(known_values.knows(spelling, value.field) for spelling in value.any_of)
 
 
 def _ids(value: Any) -> Iterator[int | str]:

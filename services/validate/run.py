@@ -48,7 +48,7 @@ class Result:
     """What came of a job: every promise, what chance earned, and a digest of the task itself."""
 
     job: Job
-    kept: tuple[PromiseResult, ...]
+    promises: tuple[PromiseResult, ...]
     chance: float | None
     task: str
 
@@ -58,7 +58,10 @@ class Result:
     @classmethod
     def of(cls, line: dict[str, Any]) -> "Result":
         return cls(
-            Job(**line["job"]), tuple(PromiseResult(**result) for result in line["kept"]), line["chance"], line["task"]
+            Job(**line["job"]),
+            tuple(PromiseResult(**result) for result in line["promises"]),
+            line["chance"],
+            line["task"],
         )
 
 
@@ -68,7 +71,7 @@ class Plan:
 
     var: Path
     world: str
-    chosen: tuple[str, ...]
+    families: tuple[str, ...]
     seeds: int
     resume: bool
     processes: int
@@ -85,7 +88,7 @@ class Plan:
         """Seeds take the splits in turn, so that all of them are tried."""
         return [
             Job(task_family.id, seed // len(splits), splits[seed % len(splits)])
-            for task_family in (family(chosen) for chosen in self.chosen)
+            for task_family in (family(chosen) for chosen in self.families)
             for splits in [[split for split in SPLITS if split in task_family.splits]]
             for seed in range(min(self.seeds, SEEDS_OF_A_SUITE) if task_family.runs_a_suite else self.seeds)
         ]
@@ -94,19 +97,19 @@ class Plan:
 def validate(plan: Plan, console: Console) -> int:
     key = _key(plan)
     plan.reports.mkdir(parents=True, exist_ok=True)
-    done = {result.job: result for result in _read_recorded(plan, key)} if plan.resume else {}
-    wanted = plan.jobs()
-    results = [done[job] for job in wanted if job in done]
-    left = [job for job in wanted if job not in done]
+    recorded = {result.job: result for result in _read_recorded(plan, key)} if plan.resume else {}
+    jobs = plan.jobs()
+    results = [recorded[job] for job in jobs if job in recorded]
+    remaining = [job for job in jobs if job not in recorded]
     with plan.record.open("a" if plan.resume else "w") as record, _bar(console) as bar:
-        progress = bar.add_task("validating", total=len(wanted), completed=len(results))
-        for result in _run_jobs(plan, left):
+        progress = bar.add_task("validating", total=len(jobs), completed=len(results))
+        for result in _run_jobs(plan, remaining):
             record.write(result.as_line(key) + "\n")
             record.flush()
             results.append(result)
             bar.update(progress, advance=1, description=result.job.family)
     summaries = [
-        Summary.of(chosen, [result for result in results if result.job.family == chosen]) for chosen in plan.chosen
+        Summary.of(chosen, [result for result in results if result.job.family == chosen]) for chosen in plan.families
     ]
     show(console, summaries)
     page = write_page(plan.reports / "validate.html", summaries, plan.world)
@@ -115,13 +118,13 @@ def validate(plan: Plan, console: Console) -> int:
 
 
 def plan_for(
-    var: Path, chosen: Iterable[str], seeds: int, world: str, *, resume: bool, processes: int | None = None
+    var: Path, names: Iterable[str], seeds: int, world: str, *, resume: bool, processes: int | None = None
 ) -> Plan:
-    known = families()
-    named = tuple(chosen) or tuple(known)
-    unknown = [name for name in named if name not in known]
+    catalogue = families()
+    named = tuple(names) or tuple(catalogue)
+    unknown = [name for name in named if name not in catalogue]
     if unknown:
-        raise BadSetting(f"no family is called {', '.join(unknown)}; there are {', '.join(known)}")
+        raise BadSetting(f"no family is called {', '.join(unknown)}; there are {', '.join(catalogue)}")
     if seeds < 1:
         raise BadSetting("--seeds must be at least 1")
     lacking = [f"{product}-{world}" for product in _products(named) if not _world(var, product, world).exists()]
@@ -142,18 +145,18 @@ def _start_stack(var: Path, products: tuple[str, ...], world: str) -> None:
 def _work(job: Job, world: str) -> Result:
     assert _stack is not None, "started by the initializer of the worker"
     trial = Trial(TrialContext(_stack, world, job.split), family(job.family), job.seed)
-    kept = check_promises(trial)
+    promises = check_promises(trial)
     try:
-        return Result(job, tuple(kept), chance_reward(trial), task_of(trial))
+        return Result(job, tuple(promises), chance_reward(trial), task_of(trial))
     except DayshiftError as error:
         broken = PromiseResult("chance_is_judged", held=False, because=f"{type(error).__name__}: {error}")
-        return Result(job, (*kept, broken), None, task_of(trial))
+        return Result(job, (*promises, broken), None, task_of(trial))
 
 
 def _run_jobs(plan: Plan, jobs: list[Job]) -> Iterator[Result]:
     if not jobs:
         return
-    start = (plan.var, _products(plan.chosen), plan.world)
+    start = (plan.var, _products(plan.families), plan.world)
     with ProcessPoolExecutor(plan.processes, get_context("spawn"), initializer=_start_stack, initargs=start) as pool:
         for done in as_completed([pool.submit(_work, job, plan.world) for job in jobs]):
             yield done.result()
@@ -169,14 +172,14 @@ def _read_recorded(plan: Plan, key: str) -> Iterator[Result]:
         except json.JSONDecodeError:
             continue
         result = Result.of(record) if record["key"] == key else None
-        if result is not None and all(kept.held for kept in result.kept):
+        if result is not None and all(promise.held for promise in result.promises):
             yield result
 
 
 def _key(plan: Plan) -> str:
     """Changes with the worlds and with everything that judges."""
     digest = hashlib.sha256()
-    for product in _products(plan.chosen):
+    for product in _products(plan.families):
         digest.update(_world(plan.var, product, plan.world).read_bytes())
     digest.update(print_of_sources(_ROOT))
     return digest.hexdigest()[:16]
@@ -192,8 +195,8 @@ def print_of_sources(root: Path) -> bytes:
     return digest.digest()
 
 
-def _products(chosen: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({product for name in chosen for product in family(name).products}))
+def _products(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({product for name in names for product in family(name).products}))
 
 
 def _world(var: Path, product: str, world: str) -> Path:

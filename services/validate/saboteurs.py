@@ -55,7 +55,7 @@ class HostileRequest:
 
 
 def make_requests(
-    document: Mapping[str, Any], known: Mapping[str, str], per_operation: int, round_: int = 0
+    document: Mapping[str, Any], ids: Mapping[str, str], per_operation: int, round_: int = 0
 ) -> Iterator[HostileRequest]:
     """So many for each operation; another round begins elsewhere among the odd values.
 
@@ -71,12 +71,12 @@ def make_requests(
     for number, (method, path, operation) in enumerate(sorted(operations, key=lambda found: found[0] == "DELETE")):
         start = round_ * per_operation + number * 7
         for turn in range(start, start + per_operation):
-            yield _make(document, known if turn % 2 else {}, method, path, operation, turn)
+            yield _make(document, ids if turn % 2 else {}, method, path, operation, turn)
 
 
 def _make(
     document: Mapping[str, Any],
-    known: Mapping[str, str],
+    ids: Mapping[str, str],
     method: str,
     path: str,
     operation: Mapping[str, Any],
@@ -87,7 +87,7 @@ def _make(
     for parameter in (_resolve(document, found) for found in operation.get("parameters", ())):
         if parameter["in"] == "path":
             name = parameter["name"]
-            path = path.replace("{" + name + "}", known.get(name) or next(segments))
+            path = path.replace("{" + name + "}", ids.get(name) or next(segments))
         elif parameter["in"] == "query":
             query.append(f"{parameter['name']}={next(segments)}")
     target = path + ("?" + "&".join(query) if query and turn % 3 else "")
@@ -103,11 +103,11 @@ def _body(document: Mapping[str, Any], operation: Mapping[str, Any], turn: int) 
         case 0 | 1 if declared:
             fields = _resolve(document, schema).get("properties", {"a": {}})
             values = islice(cycle(_ODD_VALUES), turn % len(_ODD_VALUES), None)
-            chosen = {name: next(values) for name in fields if (turn + len(name)) % 3}
+            fields_sent = {name: next(values) for name in fields if (turn + len(name)) % 3}
             if "form" in kind:
-                pairs = (f"{name}={segment}" for name, segment in zip(chosen, cycle(_ODD_SEGMENTS), strict=False))
+                pairs = (f"{name}={segment}" for name, segment in zip(fields_sent, cycle(_ODD_SEGMENTS), strict=False))
                 return "&".join(pairs).encode(), "application/x-www-form-urlencoded"
-            return json.dumps(chosen).encode(), "application/json"
+            return json.dumps(fields_sent).encode(), "application/json"
         case 2:
             return _PART, _ODD_CONTENT_TYPES[turn // 8 % len(_ODD_CONTENT_TYPES)]
         case _:
@@ -117,10 +117,10 @@ def _body(document: Mapping[str, Any], operation: Mapping[str, Any], turn: int) 
 
 def _resolve(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     while "$ref" in schema:
-        found: Any = document
+        node: Any = document
         for part in schema["$ref"].removeprefix("#/").split("/"):
-            found = found[part]
-        schema = found
+            node = node[part]
+        schema = node
     for word in ("allOf", "anyOf", "oneOf"):
         if word in schema and "properties" not in schema:
             return _resolve(document, schema[word][0])

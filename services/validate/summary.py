@@ -47,7 +47,7 @@ class Summary:
 
     @classmethod
     def of(cls, family: str, results: "Sequence[Result]") -> "Summary":
-        names = dict.fromkeys(kept.promise for result in results for kept in result.kept)
+        names = dict.fromkeys(outcome.promise for result in results for outcome in result.promises)
         drawn = [result.chance for result in results if result.chance is not None]
         mean = sum(drawn) / len(drawn) if drawn else None
         counted = (_count_ways(family, names, kind) for kind in ("alternative", "mistake"))
@@ -66,10 +66,10 @@ class Summary:
 def show(console: Console, summaries: Sequence[Summary]) -> None:
     table = Table("family", "seeds", "promises kept", "chance earns", "")
     for summary in summaries:
-        shown = f"{sum(tally.passed for tally in summary.tallies)} of {len(summary.tallies)}"
+        passed_families = f"{sum(tally.passed for tally in summary.tallies)} of {len(summary.tallies)}"
         chance = "–" if summary.chance is None else f"{summary.chance:+.3f}"
         verdict = "[green]passed[/green]" if summary.passed else "[red]failed[/red]"
-        table.add_row(summary.family, str(summary.seeds), shown, chance, verdict)
+        table.add_row(summary.family, str(summary.seeds), passed_families, chance, verdict)
     console.print(table)
     for summary in summaries:
         for tally in summary.tallies:
@@ -91,14 +91,16 @@ def _distinct(results: "Sequence[Result]") -> Tally:
 def _count_ways(family: str, names: Iterable[str], kind: str) -> Tally:
     """Every family shows three other right ways, and three tempting wrong ones, over all its seeds."""
     count = sum(name.startswith(f"{kind}: ") for name in names)
-    shown = f"{count} of {LEAST_WAYS}"
+    text = f"{count} of {LEAST_WAYS}"
     if count < LEAST_WAYS and family in FEWER_WAYS[f"{kind}s"]:
-        return Tally(f"three_{kind}s", LEAST_WAYS, LEAST_WAYS, (), (f"are {shown}",))
-    return Tally(f"three_{kind}s", min(count, LEAST_WAYS), LEAST_WAYS, () if count >= LEAST_WAYS else (shown,))
+        return Tally(f"three_{kind}s", LEAST_WAYS, LEAST_WAYS, (), (f"are {text}",))
+    return Tally(f"three_{kind}s", min(count, LEAST_WAYS), LEAST_WAYS, () if count >= LEAST_WAYS else (text,))
 
 
 def _tally(promise: str, results: "Sequence[Result]") -> Tally:
-    tried = [(result, kept) for result in results for kept in result.kept if kept.promise == promise]
-    breaches = [f"{result.job.split} seed {result.job.seed}: {kept.because}" for result, kept in tried if not kept.held]
-    notes = dict.fromkeys(kept.note for _, kept in tried if kept.note)
+    tried = [(result, outcome) for result in results for outcome in result.promises if outcome.promise == promise]
+    breaches = [
+        f"{result.job.split} seed {result.job.seed}: {outcome.because}" for result, outcome in tried if not outcome.held
+    ]
+    notes = dict.fromkeys(outcome.note for _, outcome in tried if outcome.note)
     return Tally(promise, len(tried) - len(breaches), len(tried), tuple(breaches[:_BREACHES_SHOWN]), tuple(notes))

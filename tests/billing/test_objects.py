@@ -5,7 +5,15 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from services.billing.objects import catalogue, customers, invoices, payments, subscriptions
+from services.billing.objects import (
+    catalogue,
+    credit_notes,
+    customers,
+    invoice_lines,
+    invoices,
+    payments,
+    subscriptions,
+)
 from services.billing.operations.accounts import DEFAULTS
 from services.billing.rows import (
     CouponId,
@@ -64,23 +72,23 @@ NEW_OBJECTS: tuple[tuple[type[Any], Mapping[str, Any]], ...] = (
     ),
     (invoices.InvoiceBody, INVOICE),
     (
-        invoices.InvoiceLineBody,
-        invoices.new_invoice_line(
+        invoice_lines.InvoiceLineBody,
+        invoice_lines.new_invoice_line(
             created=1, invoice=INVOICE["id"], amount=1, currency="eur", description=None, period={"start": 1, "end": 2}
         ),
     ),
     (
-        invoices.InvoiceItemBody,
-        invoices.new_invoice_item(date=1, customer=KEY, amount=1, currency="eur", description=None),
+        invoice_lines.InvoiceItemBody,
+        invoice_lines.new_invoice_item(date=1, customer=KEY, amount=1, currency="eur", description=None),
     ),
     (
         invoices.InvoicePaymentBody,
         invoices.new_invoice_payment(created=1, invoice=INVOICE["id"], intent=INTENT["id"], amount=1, currency="eur"),
     ),
-    (invoices.CreditNoteBody, invoices.new_credit_note(created=1, invoice=INVOICE, number="1")),
+    (credit_notes.CreditNoteBody, credit_notes.new_credit_note(created=1, invoice=INVOICE, number="1")),
     (
-        invoices.CreditNoteLineBody,
-        invoices.new_credit_note_line(created=1, amount=1, description=None, kind="custom_line_item"),
+        credit_notes.CreditNoteLineBody,
+        credit_notes.new_credit_note_line(created=1, amount=1, description=None, kind="custom_line_item"),
     ),
     (payments.PaymentIntentBody, INTENT),
     (payments.ChargeBody, CHARGE),

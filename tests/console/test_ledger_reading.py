@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dayshift.calls import WAIT
-from dayshift.review.store import Review, blamed_on_harness, load_reviews
+from dayshift.review.store import Review, find_blamed_on_harness, load_reviews
 from dayshift.review.taxonomy import DEFAULT_TAXONOMY
 from dayshift.trajectory import Trajectory
 
@@ -129,7 +129,7 @@ async def test_reviews_stand_beside_the_mirrored_episodes_where_exports_read_the
 
     store.save(Review(key=beginning(1).id, reviewer="ada", blame="harness"))
     mirror.update()
-    assert blamed_on_harness(load_reviews(mirror.folder)) == {beginning(1).id}
+    assert find_blamed_on_harness(load_reviews(mirror.folder)) == {beginning(1).id}
     store.delete(beginning(1).id, "ada")
     mirror.update()
     assert load_reviews(mirror.folder) == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.desk.documents import Numbered
+from services.desk.documents import PageNumbering
 from services.desk.errors import InvalidSearch
 from services.desk.language.dates import Span, parse_span
 from services.desk.language.full_text import build_match
@@ -286,5 +286,5 @@ def test_a_nul_parts_words_and_ends_no_search(world: World, query: str) -> None:
     reader = world.get(user_rows, MARA)
     assert reader is not None
 
-    assert search_articles(world, query, wanted, reader, Numbered()).rows == []
+    assert search_articles(world, query, wanted, reader, PageNumbering()).rows == []
     assert build_match([Text("pri\x00nter")]) == '"pri nter" *'

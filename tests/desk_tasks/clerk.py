@@ -77,4 +77,4 @@ class Clerk:
         return self.attempt.episode.steps_left or 0
 
     def oracle_calls(self) -> list[Call]:
-        return self.attempt.made
+        return self.attempt.calls

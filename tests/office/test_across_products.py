@@ -12,10 +12,10 @@ from fixtures.tasks.family import Call, Family
 from fixtures.tasks.ide.shared import records as ide
 from fixtures.tasks.office.churn_risk import AtRisk
 from fixtures.tasks.office.departed_colleague import Estate
-from fixtures.tasks.office.double_charge import Overcharged
+from fixtures.tasks.office.double_charge import ChargedTwice
 from fixtures.tasks.office.fix_for_customer import Defect
 from fixtures.tasks.office.forget_person import Leavers
-from fixtures.tasks.office.onboard_customer import Signed
+from fixtures.tasks.office.onboard_customer import Contract
 from fixtures.tasks.office.outage_shift import Aftermath
 from fixtures.tasks.office.shared.cases import OfficeFamily
 from fixtures.tasks.registry import families, family
@@ -55,7 +55,7 @@ def recorded(context: TrialContext, found: Family[Any]) -> list[Call]:
     """What the oracle writes, in its order."""
     with attempt(context, found, SEED) as made:
         made.follow(made.oracle)
-        return [call for call in made.made if not made.reads(call)]
+        return [call for call in made.calls if not made.reads(call)]
 
 
 def product_of(call: Call) -> str:
@@ -106,7 +106,7 @@ def test_an_answer_alone_is_worse_than_none(context: TrialContext, name: str) ->
 
 def test_a_note_on_a_company_of_a_similar_name_is_collateral(context: TrialContext) -> None:
     found = family("office/double-charge")
-    trouble: Overcharged = trouble_of(context, found.id)
+    trouble: ChargedTwice = trouble_of(context, found.id)
     refund, _ = found.repair_calls(trouble)  # type: ignore[attr-defined]  # what every family with customers has
     _, astray = found.tempting_calls(trouble)  # type: ignore[attr-defined]  # as above
     answer = desk.reply(trouble.case.ticket, found.reply_text(trouble), assignee_id=trouble.case.agent)  # type: ignore[attr-defined]  # as above
@@ -130,7 +130,7 @@ def test_a_note_on_a_refund_that_nobody_made_records_nothing(context: TrialConte
 
 def test_an_organization_is_tied_to_the_customer_who_is_there_and_to_nobody_else(context: TrialContext) -> None:
     found = family("office/onboard-customer")
-    trouble: Signed = trouble_of(context, found.id)
+    trouble: Contract = trouble_of(context, found.id)
     customer, _, organization, *_ = found.menu(trouble)
     gone = Call("billing.customers.delete", {"customer": trouble.customers[0]})
     second = {**organization.arguments["organization"], "external_id": trouble.customers[1]}  # type: ignore[dict-item]  # a body

@@ -10,7 +10,7 @@ from dayshift.step import Step
 from dayshift.tool_surface import Surface
 
 from fixtures.tasks.family import Call
-from fixtures.tasks.known_solutions import known_solutions
+from fixtures.tasks.known_solutions import load_known_solutions
 from fixtures.tasks.registry import families
 from services.validate.attempt import Attempt, TrialContext, attempt
 
@@ -63,4 +63,4 @@ def test_the_recorded_operations_of_a_family_cover_its_oracle(context: TrialCont
         made.follow(made.oracle)
         used = {step.call.operation for step in made.episode.steps if step.product}
 
-    assert used <= set(known_solutions()[name])
+    assert used <= set(load_known_solutions()[name])

@@ -23,7 +23,7 @@ def test_every_other_right_way_passes(context: TrialContext, name: str) -> None:
     assert len(ways) >= LEAST
 
     for way in ways:
-        with attempt(context, found, SEED, known=known) as made:
+        with attempt(context, found, SEED, known_instance=known) as made:
             verdict = made.submit(made.follow(found.alternatives(made.trouble)[way]))
         assert (verdict.outcome, verdict.reward) == ("passed", 1), (way, verdict.because)
 
@@ -35,7 +35,7 @@ def test_no_tempting_mistake_passes(context: TrialContext, name: str) -> None:
     assert len(ways) >= LEAST
 
     for way in ways:
-        with attempt(context, found, SEED, known=known) as made:
+        with attempt(context, found, SEED, known_instance=known) as made:
             verdict = made.submit(made.follow(found.mistakes(made.trouble)[way]))
         assert verdict.outcome == "failed", way
 

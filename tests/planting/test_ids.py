@@ -100,7 +100,7 @@ def test_another_seeds_winning_calls_earn_nothing(context: TrialContext, name: s
 
 
 def _replay(imitator: Attempt, winner: Attempt) -> float:
-    for call in winner.made:
+    for call in winner.calls:
         imitator.try_(call)
     verdict = imitator.submit(None)
     return 0.0 if verdict.reward is None else float(verdict.reward)

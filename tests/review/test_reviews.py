@@ -17,7 +17,7 @@ from dayshift.review.store import (
     FileReviewStore,
     Review,
     RunReviewStore,
-    blamed_on_harness,
+    find_blamed_on_harness,
     load_reviews,
 )
 from dayshift.review.taxonomy import DEFAULT_TAXONOMY, Label, Taxonomy
@@ -225,7 +225,7 @@ def test_an_export_of_one_run_reads_what_was_reviewed_over_all_runs(tmp_path: Pa
         recorder.record(trajectory("1" * 24))
     FileReviewStore(tmp_path / "runs").save(review("1" * 24, blame="harness", labels=["bad-task"]))
 
-    assert blamed_on_harness(load_reviews(tmp_path / "runs" / "a")) == {"1" * 24}
+    assert find_blamed_on_harness(load_reviews(tmp_path / "runs" / "a")) == {"1" * 24}
     assert "bad-task" in export(tmp_path / "runs" / "a", tmp_path / "out.jsonl")
 
 
@@ -239,7 +239,7 @@ def test_a_review_is_saved_beside_the_run_that_it_is_about(tmp_path: Path) -> No
     store.save(review("2" * 24, blame="harness"))
 
     assert not (tmp_path / "a" / REVIEWS).exists()
-    assert blamed_on_harness(load_reviews(tmp_path / "b")) == {"2" * 24}
+    assert find_blamed_on_harness(load_reviews(tmp_path / "b")) == {"2" * 24}
     assert [each.key for each in store.reviews()] == ["2" * 24]
     store.delete("2" * 24, "ada")
     assert store.reviews() == load_reviews(tmp_path / "b") == []

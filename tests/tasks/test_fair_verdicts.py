@@ -36,7 +36,7 @@ def test_every_other_right_way_passes(stack: InProcessStack, name: str) -> None:
         assert len(ways) >= LEAST
 
         for way in ways:
-            with attempt(context, found, seed, known=known) as made:
+            with attempt(context, found, seed, known_instance=known) as made:
                 verdict = made.submit(made.follow(found.alternatives(made.trouble)[way]))
             assert (verdict.outcome, verdict.reward) == ("passed", 1), (way, seed, verdict.because)
 
@@ -50,7 +50,7 @@ def test_no_tempting_mistake_passes(stack: InProcessStack, name: str) -> None:
         assert len(ways) >= LEAST
 
         for way in ways:
-            with attempt(context, found, seed, known=known) as made:
+            with attempt(context, found, seed, known_instance=known) as made:
                 verdict = made.submit(made.follow(found.mistakes(made.trouble)[way]))
             assert verdict.outcome == "failed", (way, seed)
 

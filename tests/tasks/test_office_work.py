@@ -138,7 +138,7 @@ def test_moving_the_whole_list_again_undoes_what_others_decided(stack: InProcess
     for seed in SEEDS:
         trouble = trouble_of(stack, task_family, seed)
         owner = {"hubspot_owner_id": trouble.new.id}
-        rest = [update(kind, record, owner) for kind, record in trouble.left]
+        rest = [update(kind, record, owner) for kind, record in trouble.remaining]
         assert (
             reward(stack, task_family, seed, [*rest, *ownership.update_each("companies", trouble.accounts, owner)]) == 1
         )

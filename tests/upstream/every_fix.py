@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tasks.ide.shared.fixes import hidden_test_arguments
+from fixtures.tasks.ide.shared.fixes import make_hidden_test_arguments
 from fixtures.upstream.catalogue import Fix
 from fixtures.upstream.diverged import pairs, tidy
 from fixtures.upstream.inputs import inputs_of
@@ -35,7 +35,7 @@ def loop(archives: Path) -> Iterator[asyncio.Runner]:
 
 def make_check(fix: Fix) -> ReleaseTestsPass:
     return ReleaseTestsPass.model_validate(
-        hidden_test_arguments(fix, grading_kit(fix, reference_sources(fix)), requirements_kit(fix.package))
+        make_hidden_test_arguments(fix, grading_kit(fix, reference_sources(fix)), requirements_kit(fix.package))
     )
 
 

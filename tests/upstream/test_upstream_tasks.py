@@ -8,7 +8,7 @@ import pytest
 from dayshift import Episode
 from dayshift.errors import ControlRefused
 
-from fixtures.tasks.ide.shared.fixes import hidden_test_arguments
+from fixtures.tasks.ide.shared.fixes import make_hidden_test_arguments
 from fixtures.tasks.registry import family
 from fixtures.upstream import archives as reading
 from fixtures.upstream.archives import WrongArchive, read_release
@@ -42,7 +42,7 @@ def loop_check(archives: Path) -> ReleaseTestsPass:
     assert archives.exists()
     fix = load_catalogue().fixes[_SCHEDULE]
     kits = grading_kit(fix, reference_sources(fix)), requirements_kit(fix.package)
-    return ReleaseTestsPass.model_validate(hidden_test_arguments(fix, *kits))
+    return ReleaseTestsPass.model_validate(make_hidden_test_arguments(fix, *kits))
 
 
 def test_the_catalogue_gives_enough_tasks_of_every_package() -> None:

@@ -189,8 +189,8 @@ def _span(
     }
 
 
-def _event(name: str, at: int, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": name, "timeUnixNano": str(at), "attributes": _attributes(attributes)}
+def _event(name: str, time_ns: int, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "timeUnixNano": str(time_ns), "attributes": _attributes(attributes)}
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:

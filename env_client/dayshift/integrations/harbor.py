@@ -129,12 +129,12 @@ def export_tasks(
     """Writes a folder for each instance; the running stack is asked for the briefs."""
     with Connection() as connection:
         titles = {family.id: family.title for family in connection.run(connection.address.control.families()).families}
-        written = []
+        folders = []
         for request in requests:
             with Episode.open(request, connection=connection) as episode:
                 brief = episode.brief
-            written.append(_write_task(request, brief, titles.get(request.task or "", ""), folder, surface, image))
-    return written
+            folders.append(_write_task(request, brief, titles.get(request.task or "", ""), folder, surface, image))
+    return folders
 
 
 def _write_task(request: OpenRequest, brief: str, title: str, folder: Path, surface: str, image: str) -> Path:

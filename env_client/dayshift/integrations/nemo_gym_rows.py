@@ -45,12 +45,12 @@ def build_row(episode: AsyncEpisode, surface: str, agent: str = AGENT) -> dict[s
 
 
 async def write_rows(requests: Iterable[OpenRequest], output: Path, *, surface: str, agent: str) -> int:
-    written = 0
+    count = 0
     with output.open("w", encoding="utf-8") as file:
         async for row in build_rows(requests, surface=surface, agent=agent):
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            written += 1
-    return written
+            count += 1
+    return count
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -194,31 +194,31 @@ class OpenEnvServer:
 
     async def _call_rpc(self, method: str, params: dict[str, Any], session: Session | None) -> dict[str, Any]:
         named = params.get("session_id")
-        found = self.pool.find(str(named)) if named and session is None else session
+        target = self.pool.find(str(named)) if named and session is None else session
         match method:
             case "openenv/session/create":
-                return {"session_id": (found or self.pool.attach()).id}
+                return {"session_id": (target or self.pool.attach()).id}
             case "openenv/session/close":
-                if found is None or found is session:
+                if target is None or target is session:
                     raise UsageError("name another session than this connection's own: 'session_id' is required")
-                await self.pool.close(found)
-                return {"session_id": found.id, "closed": True}
+                await self.pool.close(target)
+                return {"session_id": target.id, "closed": True}
             case "tools/list":
-                return {"tools": self.list_tools(found)}
+                return {"tools": self.list_tools(target)}
             case "tools/call":
-                if found is None:
+                if target is None:
                     raise UsageError("'session_id' is required: create a session, then reset it at /ws or /reset")
                 arguments = {"tool_name": params.get("name", ""), "arguments": params.get("arguments") or {}}
-                stepped = await self.step(found, arguments)
+                stepped = await self.step(target, arguments)
                 return {**stepped["observation"], "reward": stepped["reward"], "done": stepped["done"]}
             case _:
                 raise LookupError(f"Method not found: {method[:100]}")
 
     async def reset_over_http(self, choices: dict[str, Any]) -> dict[str, Any]:
-        wanted = choices.get("episode_id")
-        session = self.pool.sessions.get(str(wanted)) if wanted else None
+        episode_id = choices.get("episode_id")
+        session = self.pool.sessions.get(str(episode_id)) if episode_id else None
         is_new = session is None
-        session = session or self.pool.attach(str(wanted)[:200] if wanted else None)
+        session = session or self.pool.attach(str(episode_id)[:200] if episode_id else None)
         try:
             return await self.reset(session, choices)
         except BaseException:

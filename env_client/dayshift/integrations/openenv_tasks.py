@@ -39,10 +39,10 @@ def add_task_routes(app: "FastAPI", pool: SessionPool) -> None:
 
     @app.post("/{env}/task")
     async def task(env: str, body: TaskBody) -> dict[str, Any]:
-        found = list_tasks(env, body.split)
-        if not -len(found) <= body.index < len(found):
-            raise HTTPException(400, f"Invalid task index: there are {len(found)}")
-        return {"task": found[body.index]}
+        tasks = list_tasks(env, body.split)
+        if not -len(tasks) <= body.index < len(tasks):
+            raise HTTPException(400, f"Invalid task index: there are {len(tasks)}")
+        return {"task": tasks[body.index]}
 
     @app.post("/{env}/task_range")
     async def task_range(env: str, body: RangeBody) -> dict[str, Any]:

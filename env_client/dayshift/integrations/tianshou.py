@@ -60,11 +60,11 @@ class LearnableBuffer(VectorReplayBuffer):  # type: ignore[misc]  # its types ar
         return np.asarray(np.random.choice(learnable, batch_size))  # noqa: NPY002 - as Tianshou draws
 
     def _learnable_indices(self) -> Indices:
-        kept = [
+        learnable = [
             self._drop_unscored(np.asarray(buffer.sample_indices(0)) + offset)
             for offset, buffer in zip(self._offset, self.buffers, strict=True)
         ]
-        return np.concatenate(kept) if kept else np.array([], np.int64)
+        return np.concatenate(learnable) if learnable else np.array([], np.int64)
 
     def _drop_unscored(self, indices: Indices) -> Indices:
         """Drops whole episodes from the rows of one environment, which are in the order of time."""

@@ -78,7 +78,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRequest:
     """What a request held: the first `messages`, of which those at `removed` and `repaired` were changed."""
 
     messages: int
@@ -104,7 +104,7 @@ class Conversation(ABC):
         # Indexes of messages: answers that are no longer sent, and replies whose arguments are sent as a valid object.
         self.removed: set[int] = set()
         self.repaired: set[int] = set()
-        self.last_sent = Sent(0, [], [])
+        self.last_sent = SentRequest(0, [], [])
         self._answers: list[int] = []
         self._max_chars = max_context_tokens * _CHARS_PER_TOKEN
         self._fixed_chars = len(system_prompt) + len(json.dumps(tools))
@@ -113,7 +113,7 @@ class Conversation(ABC):
     async def complete(self) -> Reply:
         """Asks the provider for the next message and adds it."""
         self._fit_context()
-        self.last_sent = Sent(len(self.messages), sorted(self.removed), sorted(self.repaired))
+        self.last_sent = SentRequest(len(self.messages), sorted(self.removed), sorted(self.repaired))
         reply = await self._ask()
         if not all(are_valid(call.arguments) for call in reply.calls):
             self.repaired.add(len(self.messages))

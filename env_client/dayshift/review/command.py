@@ -51,12 +51,10 @@ def _cells(row: AgreementRow) -> tuple[str, ...]:
 
 def _print_sample(folder: Path, size: int, seed: int, reviews: list[Review], *, unreviewed_by: str | None) -> int:
     done = {review.key for review in reviews if review.reviewer == unreviewed_by}
-    chosen = sample(
-        (_candidate(trajectory) for trajectory in _load(folder) if _key(trajectory) not in done), size, seed
-    )
-    if not chosen:
+    keys = sample((_candidate(trajectory) for trajectory in _load(folder) if _key(trajectory) not in done), size, seed)
+    if not keys:
         raise UsageError(f"there is no recorded episode in {folder} that is left to review")
-    wanted = {key: place for place, key in enumerate(chosen)}
+    places = {key: place for place, key in enumerate(keys)}
     reviewers: dict[str, list[str]] = {}
     for each in reviews:
         reviewers.setdefault(each.key, []).append(each.reviewer)
@@ -64,9 +62,9 @@ def _print_sample(folder: Path, size: int, seed: int, reviews: list[Review], *, 
     rows = {
         key: _row(trajectory, reviewers.get(key, []))
         for trajectory in _load(folder)
-        if (key := _key(trajectory)) in wanted
+        if (key := _key(trajectory)) in places
     }
-    print(render_columns(_HEAD, [rows[key] for key in chosen]))
+    print(render_columns(_HEAD, [rows[key] for key in keys]))
     print(f"\ndayshift view {folder} opens them; `1` to `9` label, `n` writes a note, `?` shows all keys.")
     return 0
 

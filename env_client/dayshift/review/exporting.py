@@ -8,7 +8,7 @@ from dayshift.control_client import ControlClient
 from dayshift.errors import ControlRefused
 from dayshift.http_flow import HttpFlow
 from dayshift.redaction import Redactor
-from dayshift.review.store import Review, blamed_on_harness
+from dayshift.review.store import Review, find_blamed_on_harness
 from dayshift.trajectory import Trajectory
 
 BLAMED_ON_HARNESS = "blamed on the harness by a reviewer"
@@ -17,7 +17,7 @@ _NOT_FOUND = 404
 
 def fetch_ledger_reviews(control: ControlClient) -> HttpFlow[list[Review]]:
     """What people saved in the console, in the order of saving; a stack of an older version has none for exports."""
-    found: list[Review] = []
+    reviews: list[Review] = []
     after: int | None = 0
     while after is not None:
         try:
@@ -26,16 +26,16 @@ def fetch_ledger_reviews(control: ControlClient) -> HttpFlow[list[Review]]:
             if refused.status == _NOT_FOUND:
                 return []
             raise
-        found += map(Review.model_validate, page.reviews)
+        reviews += map(Review.model_validate, page.reviews)
         after = page.next
-    return found
+    return reviews
 
 
 def leave_out_disputed(
     trajectories: Iterable[Trajectory], reviews: Sequence[Review], left_out: Counter[str] | None = None
 ) -> Iterator[Trajectory]:
     """Leaves out the episodes that a reviewer blames on the harness, and counts them in `left_out`."""
-    disputed = blamed_on_harness(reviews)
+    disputed = find_blamed_on_harness(reviews)
     for trajectory in trajectories:
         if trajectory.manifest.episode_id not in disputed:
             yield trajectory

@@ -166,19 +166,19 @@ def _find_reviews(place: Path) -> Iterator[Path]:
 
 def _date(reviews: Iterable[Review]) -> Iterator[tuple[str, Review]]:
     """A review without a time, which somebody wrote by hand, has that of the line before."""
-    at = ""
+    date = ""
     for review in reviews:
-        at = max(at, review.at)
-        yield at, review
+        date = max(date, review.at)
+        yield date, review
 
 
 def latest(reviews: Iterable[Review]) -> list[Review]:
     """Keeps the last review of each reviewer of each episode, and leaves out those that were taken back."""
-    kept: dict[tuple[str, str], Review] = {}
+    newest: dict[tuple[str, str], Review] = {}
     for review in reviews:
-        kept.pop((review.key, review.reviewer), None)
-        kept[review.key, review.reviewer] = review
-    return [review for review in kept.values() if not review.is_empty]
+        newest.pop((review.key, review.reviewer), None)
+        newest[review.key, review.reviewer] = review
+    return [review for review in newest.values() if not review.is_empty]
 
 
 def by_episode(reviews: Iterable[Review]) -> dict[str, list[Review]]:
@@ -188,7 +188,7 @@ def by_episode(reviews: Iterable[Review]) -> dict[str, list[Review]]:
     return grouped
 
 
-def blamed_on_harness(reviews: Iterable[Review]) -> frozenset[str]:
+def find_blamed_on_harness(reviews: Iterable[Review]) -> frozenset[str]:
     """The episodes that stay out of exports. One reviewer suffices: what may be our fault must not teach a model."""
     blamed = [review for review in reviews if review.blame == "harness"]
     return frozenset({review.key for review in blamed} | {review.episode_id for review in blamed} - {""})

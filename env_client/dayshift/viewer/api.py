@@ -213,10 +213,10 @@ class Api:
         return await asyncio.to_thread(self._reviews.reviews, keys)
 
     async def _summary(self, key: str) -> EpisodeSummary:
-        found = await self._source.summaries({"keys": [key]})
-        if not found:
+        page = await self._source.summaries({"keys": [key]})
+        if not page:
             raise NotThere(f"there is no episode {key[:100]}")
-        return found[0]
+        return page[0]
 
     async def _trajectory(self, key: str) -> Trajectory:
         trajectory = await self._source.trajectory(key)

@@ -52,8 +52,8 @@ def create_app(
     extra_routes: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """Builds the application; `extra_routes` come first, so that a console can add its own endpoints."""
-    chosen = options or ViewerOptions()
-    api = Api(source, reviews, chosen.capabilities, chosen.csrf_of, chosen.reviewer_of)
+    settings = options or ViewerOptions()
+    api = Api(source, reviews, settings.capabilities, settings.csrf_of, settings.reviewer_of)
     return Starlette(
         routes=[
             *extra_routes,
@@ -62,7 +62,7 @@ def create_app(
             *api.routes(),
         ],
         middleware=[
-            Middleware(Guard, csrf_of=chosen.csrf_of, hosts=chosen.hosts),
+            Middleware(Guard, csrf_of=settings.csrf_of, hosts=settings.hosts),
             Middleware(GZipMiddleware, minimum_size=2_000, compresslevel=1),
         ],
         exception_handlers={UsageError: _explain_refusal, NotThere: _explain_absence},

@@ -49,14 +49,16 @@ def share(args: argparse.Namespace) -> int:
 
     source = _open_source([args.run])
     source.update()
-    found = source.select_summaries({"keys": args.episodes} if args.episodes else {})
-    if not found and not args.episodes:
+    summaries = source.select_summaries({"keys": args.episodes} if args.episodes else {})
+    if not summaries and not args.episodes:
         raise UsageError(f"there is no readable episode in {args.run}")
-    if missing := [key for key in args.episodes or () if key not in {summary["key"] for summary in found}]:
+    if missing := [key for key in args.episodes or () if key not in {summary["key"] for summary in summaries}]:
         raise UsageError(f"no episode of {args.run} is called {', '.join(missing)}; `dayshift view` lists them")
-    if len(found) > MAX_SHARED:
-        raise UsageError(f"{len(found)} episodes are too many for one file: name at most {MAX_SHARED} with --episodes")
-    read = [(summary, source.read_trajectory(summary["key"])) for summary in found]
+    if len(summaries) > MAX_SHARED:
+        raise UsageError(
+            f"{len(summaries)} episodes are too many for one file: name at most {MAX_SHARED} with --episodes"
+        )
+    read = [(summary, source.read_trajectory(summary["key"])) for summary in summaries]
     pairs = [(summary, trajectory) for summary, trajectory in read if trajectory is not None]
     store = RunReviewStore(source.folders, source.folder_of)
     reviews = store.reviews({summary["key"] for summary, _ in pairs})

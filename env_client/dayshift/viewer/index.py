@@ -126,26 +126,26 @@ class RecordingIndex:
         row = connection.execute("SELECT indexed, unreadable FROM files WHERE path = ?", (str(file.path),)).fetchone()
         start, unreadable = (0, 0) if row is None else (row["indexed"], row["unreadable"])
         committed = monotonic()
-        for at, line in _complete_lines(file.path, start):
+        for offset, line in _complete_lines(file.path, start):
             if line.strip():
-                unreadable += not self._add(connection, file, at, line)
-            start = at + len(line)
+                unreadable += not self._add(connection, file, offset, line)
+            start = offset + len(line)
             if monotonic() - committed > _COMMIT_EVERY:
                 _note(connection, file, start, unreadable)
                 committed = monotonic()
         _note(connection, file, start, unreadable)
 
-    def _add(self, connection: sqlite3.Connection, file: RecordingFile, at: int, line: bytes) -> bool:
+    def _add(self, connection: sqlite3.Connection, file: RecordingFile, offset: int, line: bytes) -> bool:
         """Adds one episode; False for a line that is none."""
         try:
             record, layout = scan(line)
             heads = step_heads(record)
-            key = _find_key(connection, record, file, at)
+            key = _find_key(connection, record, file, offset)
             summary = summarise(record, key=key, run=file.run, heads=heads)
             mentions = find_mentions(record.get("verdict"), record["steps"])
         except (ValueError, KeyError, TypeError, AttributeError):
             return False
-        self._insert(connection, (file, at, len(line)), layout, summary, (heads, mentions))
+        self._insert(connection, (file, offset, len(line)), layout, summary, (heads, mentions))
         return True
 
     def _insert(
@@ -154,15 +154,15 @@ class RecordingIndex:
         place: tuple[RecordingFile, int, int],
         layout: Layout,
         summary: EpisodeSummary,
-        found: tuple[list[StepHead], dict[str, int]],
+        contents: tuple[list[StepHead], dict[str, int]],
     ) -> None:
-        file, at, length = place
-        heads, mentions = found
+        file, offset, length = place
+        heads, mentions = contents
         values = (
             summary["key"],
             file.run,
             str(file.path),
-            at,
+            offset,
             length,
             summary["family"],
             _join(summary["products"]),
@@ -201,7 +201,7 @@ class RecordingIndex:
         committed = monotonic()
         for row in rows:
             record, _ = scan(read_bytes(Path(row["file"]), row["start"], row["length"]))
-            connection.execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (row["id"], _searched_text(record)))
+            connection.execute("INSERT INTO texts (rowid, body) VALUES (?, ?)", (row["id"], _join_texts(record)))
             connection.execute("UPDATE episodes SET searchable = 1 WHERE id = ?", (row["id"],))
             if monotonic() - committed > _COMMIT_EVERY:
                 connection.commit()
@@ -216,11 +216,11 @@ class RecordingIndex:
             with closing(self.connect()) as connection:
                 if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
                     return False
-                known = dict(connection.execute("SELECT path, indexed FROM files"))
+                indexed = dict(connection.execute("SELECT path, indexed FROM files"))
         except sqlite3.DatabaseError:
             return False
         current = {str(file.path) for file in self.files}
-        return known.keys() <= current and all(Path(path).stat().st_size >= size for path, size in known.items())
+        return indexed.keys() <= current and all(Path(path).stat().st_size >= size for path, size in indexed.items())
 
     def _create(self) -> None:
         for suffix in ("", "-wal", "-shm"):
@@ -242,12 +242,12 @@ def _complete_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
     """The lines that end; what a recorder is just writing, or a crash left, is read when it is complete."""
     with path.open("rb") as file:
         file.seek(start)
-        at = start
+        offset = start
         for line in file:
             if not line.endswith(b"\n"):
                 return
-            yield at, line
-            at += len(line)
+            yield offset, line
+            offset += len(line)
 
 
 def _note(connection: sqlite3.Connection, file: RecordingFile, indexed: int, unreadable: int) -> None:
@@ -255,12 +255,12 @@ def _note(connection: sqlite3.Connection, file: RecordingFile, indexed: int, unr
     connection.commit()
 
 
-def _find_key(connection: sqlite3.Connection, record: Record, file: RecordingFile, at: int) -> str:
+def _find_key(connection: sqlite3.Connection, record: Record, file: RecordingFile, offset: int) -> str:
     episode_id = str(record["manifest"]["episode_id"])
     taken = connection.execute("SELECT 1 FROM episodes WHERE key = ?", (episode_id,)).fetchone()
     if episode_id and taken is None:
         return episode_id
-    return f"{file.run}-{file.path.stem}-{at}".replace("/", "-")
+    return f"{file.run}-{file.path.stem}-{offset}".replace("/", "-")
 
 
 def _place(row: sqlite3.Row) -> EpisodePlace:
@@ -289,9 +289,9 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _searched_text(record: Record) -> str:
+def _join_texts(record: Record) -> str:
     parts = [record["manifest"]["brief"], record["manifest"]["episode_id"]]
-    left = _SEARCHED_EPISODE_CHARS
+    room = _SEARCHED_EPISODE_CHARS
     for step in record["steps"]:
         text = " ".join(
             (
@@ -300,9 +300,9 @@ def _searched_text(record: Record) -> str:
                 show_text(step["answer"][:_SEARCHED_ANSWER_CHARS]),
             )
         )
-        parts.append(text[:left])
-        left -= len(text)
-        if left <= 0:
+        parts.append(text[:room])
+        room -= len(text)
+        if room <= 0:
             break
     parts += [
         _message_text(message)[:_SEARCHED_ANSWER_CHARS] for message in (record.get("model") or {}).get("messages", [])

@@ -19,13 +19,13 @@ def plain_words(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    at = 0
-    while (opening := _OPENING.search(text, at)) is not None:
-        yield text[at : opening.start()]
+    position = 0
+    while (opening := _OPENING.search(text, position)) is not None:
+        yield text[position : opening.start()]
         value, end = _read_literal(text, opening.start())
         yield text[opening.start()] if value is None else _describe(value)
-        at = end
-    yield text[at:]
+        position = end
+    yield text[position:]
 
 
 def _read_literal(text: str, start: int) -> tuple[Any, int]:

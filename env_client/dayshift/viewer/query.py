@@ -50,7 +50,7 @@ _FAILED_ENVIRONMENT = "blame = 'harness'"
 
 def select_page(connection: sqlite3.Connection, query: EpisodeQuery) -> EpisodePage:
     where, values = build_where(query)
-    total, passed, failed, unscored, flagged, broken = connection.execute(
+    total, passed, failed, unscored, flagged, faulty = connection.execute(
         "SELECT count(*), coalesce(sum(outcome = 'passed'), 0), coalesce(sum(outcome = 'failed'), 0), "
         f"coalesce(sum(outcome = 'unscored'), 0), coalesce(sum({_FLAGGED}), 0), "
         f"coalesce(sum({_FAILED_ENVIRONMENT}), 0) FROM episodes WHERE {where}",
@@ -67,8 +67,8 @@ def select_page(connection: sqlite3.Connection, query: EpisodeQuery) -> EpisodeP
         offset=offset,
         rows=[json.loads(row["summary"]) for row in rows],
         counts={"passed": passed, "failed": failed, "unscored": unscored, "flagged": flagged},
-        environment_failures=broken,
-        failure_rate=broken / total if total else 0.0,
+        environment_failures=faulty,
+        failure_rate=faulty / total if total else 0.0,
         failure_rate_limit=FAILURE_RATE_LIMIT,
         facets=_count_facets(connection),
     )
@@ -84,11 +84,11 @@ def select_neighbours(
     connection: sqlite3.Connection, episode: int, query: EpisodeQuery
 ) -> tuple[str | None, str | None]:
     """The keys before and after in the list; of an episode that it does not hold, those recorded before and after."""
-    for chosen in (query, EpisodeQuery()):
-        where, values = build_where(chosen)
+    for candidate in (query, EpisodeQuery()):
+        where, values = build_where(candidate)
         row = connection.execute(
             "SELECT before, after FROM (SELECT id, lag(key) OVER listed AS before, lead(key) OVER listed AS after "
-            f"FROM episodes WHERE {where} WINDOW listed AS (ORDER BY {_order(chosen)})) WHERE id = ?",
+            f"FROM episodes WHERE {where} WINDOW listed AS (ORDER BY {_order(candidate)})) WHERE id = ?",
             [*values, episode],
         ).fetchone()
         if row is not None:
@@ -108,15 +108,15 @@ def select_runs(connection: sqlite3.Connection) -> list[RunRow]:
 def build_where(query: EpisodeQuery) -> tuple[str, list[Any]]:
     clauses, values = ["1"], list[Any]()
     for name, column in _EQUAL.items():
-        wanted: Sequence[str] | None = query.get(name)  # type: ignore[assignment]  # the names are those of the query
-        if wanted is not None:
+        choice: Sequence[str] | None = query.get(name)  # type: ignore[assignment]  # the names are those of the query
+        if choice is not None:
             clauses.append(f"{column} IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(list(wanted)))
+            values.append(json.dumps(list(choice)))
     for name, column in _AMONG.items():
-        wanted = query.get(name)  # type: ignore[assignment]  # as above
-        if wanted:
-            clauses.append("(" + " OR ".join(f"instr({column}, ?)" for _ in wanted) + ")")
-            values += [f"|{value}|" for value in wanted]
+        choice = query.get(name)  # type: ignore[assignment]  # as above
+        if choice:
+            clauses.append("(" + " OR ".join(f"instr({column}, ?)" for _ in choice) + ")")
+            values += [f"|{value}|" for value in choice]
     for name, clause in _RANGES.items():
         if (bound := query.get(name)) is not None:
             clauses.append(clause)

@@ -51,12 +51,12 @@ def render_share(
 ) -> str:
     """Returns the page; with `redact`, names, addresses, card numbers and tokens are replaced by placeholders."""
     redactor = Redactor() if redact else None
-    shown = [_share_episode(summary, trajectory, redactor) for summary, trajectory in episodes]
+    rendered = [_share_episode(summary, trajectory, redactor) for summary, trajectory in episodes]
     texts = [review.model_dump() for review in reviews]
     data = {
         "title": "shared episodes" if redact else title,
         "redacted": redact,
-        "episodes": shown,
+        "episodes": rendered,
         "reviews": texts if redactor is None else redactor.value(texts),
         "taxonomy": taxonomy.model_dump(),
     }

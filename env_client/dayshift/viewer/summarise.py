@@ -24,10 +24,10 @@ from dayshift.viewer.plain_words import plain_words
 from dayshift.viewer.verdict_view import (
     build_waterfall,
     collateral_views,
-    earned_of,
     finding_views,
     flag_views,
     harm_of,
+    sum_earned,
 )
 
 MAX_TEXT_CHARS = 65_536
@@ -88,7 +88,7 @@ def summarise(record: Record, *, key: str, run: str, heads: Sequence[StepHead] |
         attempt=record.get("attempt") or 0,
         brief=manifest["brief"][:_BRIEF_CHARS],
         clock=manifest["clock"],
-        earned=breakdown.get("earned", earned_of(verdict)),
+        earned=breakdown.get("earned", sum_earned(verdict)),
         harm=breakdown.get("harm", harm_of(verdict)),
         efficiency=breakdown.get("efficiency"),
         goals_held=sum(bool(goal["held"]) for goal in goals),
@@ -138,11 +138,11 @@ def detail(
 
 def _in_plain_words(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a verdict that the pages read from it, with reasons for readers."""
-    shown = {**verdict, "because": verdict.get("because") and plain_words(verdict["because"])}
+    readable = {**verdict, "because": verdict.get("because") and plain_words(verdict["because"])}
     if breakdown := verdict.get("breakdown"):
         harms = [{**harm, "because": plain_words(harm["because"])} for harm in breakdown["harms"]]
-        shown["breakdown"] = {**breakdown, "harms": harms}
-    return shown
+        readable["breakdown"] = {**breakdown, "harms": harms}
+    return readable
 
 
 def step_heads(record: Record) -> list[StepHead]:

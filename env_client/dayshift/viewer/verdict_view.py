@@ -14,7 +14,7 @@ _HARM_TOLERANCE = 4.0
 Change = Mapping[str, Any]
 
 
-def earned_of(verdict: Mapping[str, Any]) -> float | None:
+def sum_earned(verdict: Mapping[str, Any]) -> float | None:
     goals = [finding for finding in verdict.get("findings", []) if finding["weight"] > 0]
     return sum(goal["weight"] * goal["score"] for goal in goals) if goals else None
 
@@ -41,11 +41,13 @@ def build_waterfall(verdict: Mapping[str, Any]) -> Waterfall | None:
     if efficiency != 1:
         bars.append(_bar("efficiency", _explain_efficiency(numbers), earned, neat, "cost"))
     if precision != 1:
-        kept = neat * precision
+        after_efficiency = neat * precision
         harm = f"harm of {numbers['harm']:g} stray edit{'s' * (numbers['harm'] != 1)}"
         if neat:
-            bars.append(_bar("precision", f"{harm}: × {precision:.4g}", neat, kept, "harm"))
-        bars.append(_bar("harm", f"{harm}: − {1 - precision:.4g}", kept, kept - (1 - precision), "harm"))
+            bars.append(_bar("precision", f"{harm}: × {precision:.4g}", neat, after_efficiency, "harm"))
+        bars.append(
+            _bar("harm", f"{harm}: − {1 - precision:.4g}", after_efficiency, after_efficiency - (1 - precision), "harm")
+        )
     bars.append(
         _bar("reward", f"{earned:g} × {efficiency:.4g} × {precision:.4g} − {1 - precision:.4g}", 0, reward, "total")
     )
@@ -68,7 +70,7 @@ def _bar(label: str, info: str, start: float, end: float, kind: Any) -> Waterfal
 
 def _derive(verdict: Mapping[str, Any], reward: float) -> Mapping[str, Any]:
     """Recordings from before wire version 4 lack the numbers; what is missing after earned and harm is efficiency."""
-    earned, harm = earned_of(verdict) or 0.0, harm_of(verdict) or 0.0
+    earned, harm = sum_earned(verdict) or 0.0, harm_of(verdict) or 0.0
     precision = _HARM_TOLERANCE / (_HARM_TOLERANCE + harm)
     efficiency = (reward + 1 - precision) / (earned * precision) if earned else 1.0
     return {

@@ -1,35 +1,25 @@
-"""Invoices, their lines and payments, invoice items and credit notes."""
+"""Invoices and their payments."""
 
 from typing import Literal, TypedDict
 
-from services.billing.objects.catalogue import Metadata, PriceBody
+from services.billing.objects.catalogue import Metadata
 from services.billing.objects.customers import Address, CustomerBody, Shipping, TaxExempt, TaxIdBody
+from services.billing.objects.invoice_lines import DiscountAmount, InvoiceItemBody, TaxAmount
 from services.billing.objects.subscriptions import CollectionMethod, SelfReference
 from services.billing.rows import (
     AccountBody,
-    BalanceEntryId,
-    CreditNoteId,
-    CreditNoteLineId,
     CustomerId,
     DiscountId,
     InvoiceId,
-    InvoiceItemId,
-    InvoiceLineId,
     InvoicePaymentId,
     PaymentIntentId,
     PaymentMethodId,
-    PriceId,
-    ProductId,
-    RefundId,
     SubscriptionId,
-    SubscriptionItemId,
 )
 from services.kernel.documents import with_nulls
 
 InvoiceStatus = Literal["draft", "open", "paid", "uncollectible", "void"]
 BillingReason = Literal["manual", "subscription_create", "subscription_cycle", "subscription_update"]
-CreditNoteType = Literal["pre_payment", "post_payment", "mixed"]
-CreditLineType = Literal["custom_line_item", "invoice_line_item"]
 
 
 class InvoiceTax(TypedDict):
@@ -40,37 +30,6 @@ class InvoiceTax(TypedDict):
     liability: SelfReference | None
     provider: None
     status: Literal["complete"] | None
-
-
-class DiscountAmount(TypedDict):
-    """What one discount takes off."""
-
-    amount: int
-    discount: DiscountId
-
-
-class TaxRateReference(TypedDict):
-    """The rate by which a tax was computed."""
-
-    tax_rate: str
-
-
-class TaxAmount(TypedDict):
-    """One tax on an amount."""
-
-    amount: int
-    tax_behavior: Literal["exclusive"]
-    tax_rate_details: TaxRateReference
-    taxability_reason: str
-    taxable_amount: int
-    type: Literal["tax_rate_details"]
-
-
-class Period(TypedDict):
-    """From when to when."""
-
-    start: int
-    end: int
 
 
 class TaxIdEntry(TypedDict):
@@ -206,125 +165,6 @@ class InvoiceBody(TypedDict, total=False):
     id: InvoiceId
 
 
-class PriceDetails(TypedDict):
-    """A price and its product."""
-
-    price: PriceId
-    product: ProductId
-
-
-class Pricing(TypedDict):
-    """Which price a line follows."""
-
-    price_details: PriceDetails
-    type: Literal["price_details"]
-    unit_amount_decimal: str
-
-
-class ProrationDetails(TypedDict):
-    """Which lines a proration credits."""
-
-    credited_items: None
-
-
-class InvoiceItemDetails(TypedDict):
-    """The invoice item behind a line."""
-
-    invoice_item: InvoiceItemId
-    proration: bool
-    proration_details: ProrationDetails
-    subscription: SubscriptionId | None
-
-
-class SubscriptionItemDetails(TypedDict):
-    """The subscription item behind a line."""
-
-    invoice_item: None
-    proration: bool
-    proration_details: ProrationDetails
-    subscription: SubscriptionId
-    subscription_item: SubscriptionItemId
-
-
-class LineParent(TypedDict):
-    """Where a line comes from: one of the two details is set."""
-
-    invoice_item_details: InvoiceItemDetails | None
-    subscription_item_details: SubscriptionItemDetails | None
-    type: Literal["invoice_item_details", "subscription_item_details"]
-
-
-class InvoiceLineBody(TypedDict, total=False):
-    """A line of an invoice."""
-
-    object: Literal["line_item"]
-    amount: int
-    currency: str
-    description: str | None
-    discount_amounts: list[DiscountAmount]
-    discountable: bool
-    discounts: list[DiscountId]
-    invoice: InvoiceId
-    livemode: bool
-    metadata: Metadata
-    parent: LineParent | None
-    period: Period
-    pretax_credit_amounts: list[None]
-    pricing: Pricing | None
-    quantity: int
-    quantity_decimal: str
-    subscription: SubscriptionId | None
-    subtotal: int
-    taxes: list[TaxAmount]
-    _created: int
-    _subscription_item: SubscriptionItemId | None
-    _invoice_item: InvoiceItemId | None
-    id: InvoiceLineId
-
-
-class ItemSubscription(TypedDict):
-    """The subscription that an invoice item belongs to."""
-
-    subscription: SubscriptionId
-    subscription_item: SubscriptionItemId | None
-
-
-class InvoiceItemParent(TypedDict):
-    """What an invoice item was written for."""
-
-    subscription_details: ItemSubscription
-    type: Literal["subscription_details"]
-
-
-class InvoiceItemBody(TypedDict, total=False):
-    """Something on an invoice, or waiting for the next one."""
-
-    object: Literal["invoiceitem"]
-    amount: int
-    currency: str
-    customer: CustomerId
-    customer_account: None
-    date: int
-    description: str | None
-    discountable: bool
-    discounts: list[DiscountId]
-    invoice: InvoiceId | None
-    livemode: bool
-    metadata: Metadata
-    net_amount: int
-    parent: InvoiceItemParent | None
-    period: Period
-    pricing: Pricing | None
-    proration: bool
-    proration_details: None
-    quantity: int
-    quantity_decimal: str
-    tax_rates: list[None]
-    test_clock: None
-    _subscription_item: SubscriptionItemId | None
-    id: InvoiceItemId
-
-
 class IntentReference(TypedDict):
     """The payment intent that pays an invoice."""
 
@@ -354,76 +194,6 @@ class InvoicePaymentBody(TypedDict, total=False):
     status: Literal["canceled", "open", "paid"]
     status_transitions: PaymentTransitions
     id: InvoicePaymentId
-
-
-class LinkedRefund(TypedDict):
-    """A refund that a credit note names."""
-
-    amount_refunded: int
-    payment_record_refund: None
-    refund: RefundId
-    type: Literal["refund"]
-
-
-class CreditNoteBody(TypedDict, total=False):
-    """What is taken back of an invoice; its lines are rows of their own."""
-
-    object: Literal["credit_note"]
-    amount: int
-    amount_shipping: int
-    created: int
-    currency: str
-    customer: CustomerId
-    customer_account: None
-    customer_balance_transaction: BalanceEntryId | None
-    discount_amount: int
-    discount_amounts: list[None]
-    effective_at: int
-    invoice: InvoiceId
-    livemode: bool
-    memo: str | None
-    metadata: Metadata
-    number: str
-    out_of_band_amount: int | None
-    pdf: str
-    post_payment_amount: int
-    pre_payment_amount: int
-    pretax_credit_amounts: list[None]
-    reason: str | None
-    refunds: list[LinkedRefund]
-    shipping_cost: None
-    status: Literal["issued", "void"]
-    subtotal: int
-    subtotal_excluding_tax: int
-    total: int
-    total_excluding_tax: int
-    total_taxes: list[None]
-    type: CreditNoteType
-    voided_at: int | None
-    id: CreditNoteId
-
-
-class CreditNoteLineBody(TypedDict, total=False):
-    """A line of a credit note."""
-
-    object: Literal["credit_note_line_item"]
-    amount: int
-    description: str | None
-    discount_amount: int
-    discount_amounts: list[None]
-    invoice_line_item: InvoiceLineId | None
-    livemode: bool
-    metadata: Metadata
-    pretax_credit_amounts: list[None]
-    quantity: int | None
-    tax_rates: list[None]
-    taxes: list[None]
-    type: CreditLineType
-    unit_amount: int | None
-    unit_amount_decimal: str | None
-    _created: int
-    _credit_note: CreditNoteId
-    id: CreditNoteLineId
 
 
 def new_invoice(
@@ -520,87 +290,6 @@ def subscription_parent(subscription: SubscriptionId, metadata: Metadata) -> Inv
     }
 
 
-def pricing_of(price: PriceBody) -> Pricing:
-    details: PriceDetails = {"price": price["id"], "product": price["product"]}
-    return {"price_details": details, "type": "price_details", "unit_amount_decimal": str(price["unit_amount"])}
-
-
-def new_invoice_line(
-    *, created: int, invoice: InvoiceId, amount: int, currency: str, description: str | None, period: Period
-) -> InvoiceLineBody:
-    body: InvoiceLineBody = {
-        "object": "line_item",
-        "amount": amount,
-        "currency": currency,
-        "description": description,
-        "discount_amounts": [],
-        "discountable": True,
-        "discounts": [],
-        "invoice": invoice,
-        "livemode": True,
-        "metadata": {},
-        "period": period,
-        "pretax_credit_amounts": [],
-        "quantity": 1,
-        "quantity_decimal": "1",
-        "subtotal": amount,
-        "taxes": [],
-        "_created": created,
-    }
-    return with_nulls(InvoiceLineBody, body)
-
-
-def subscription_line_parent(subscription: SubscriptionId, item: SubscriptionItemId, *, proration: bool) -> LineParent:
-    return {
-        "invoice_item_details": None,
-        "subscription_item_details": {
-            "invoice_item": None,
-            "proration": proration,
-            "proration_details": {"credited_items": None},
-            "subscription": subscription,
-            "subscription_item": item,
-        },
-        "type": "subscription_item_details",
-    }
-
-
-def item_line_parent(item: InvoiceItemBody) -> LineParent:
-    return {
-        "invoice_item_details": {
-            "invoice_item": item["id"],
-            "proration": item["proration"],
-            "proration_details": {"credited_items": None},
-            "subscription": subscription_of(item),
-        },
-        "subscription_item_details": None,
-        "type": "invoice_item_details",
-    }
-
-
-def new_invoice_item(
-    *, date: int, customer: CustomerId, amount: int, currency: str, description: str | None
-) -> InvoiceItemBody:
-    body: InvoiceItemBody = {
-        "object": "invoiceitem",
-        "amount": amount,
-        "currency": currency,
-        "customer": customer,
-        "date": date,
-        "description": description,
-        "discountable": True,
-        "discounts": [],
-        "livemode": True,
-        "metadata": {},
-        "net_amount": amount,
-        "period": {"end": date, "start": date},
-        "proration": False,
-        "quantity": 1,
-        "quantity_decimal": "1",
-        "tax_rates": [],
-    }
-    return with_nulls(InvoiceItemBody, body)
-
-
 def new_invoice_payment(
     *, created: int, invoice: InvoiceId, intent: PaymentIntentId, amount: int, currency: str
 ) -> InvoicePaymentBody:
@@ -617,57 +306,6 @@ def new_invoice_payment(
         "status": "open",
         "status_transitions": {"canceled_at": None, "paid_at": None},
     }
-
-
-def new_credit_note(*, created: int, invoice: InvoiceBody, number: str) -> CreditNoteBody:
-    body: CreditNoteBody = {
-        "object": "credit_note",
-        "amount": 0,
-        "amount_shipping": 0,
-        "created": created,
-        "currency": invoice["currency"],
-        "customer": invoice["customer"],
-        "discount_amount": 0,
-        "discount_amounts": [],
-        "effective_at": created,
-        "invoice": invoice["id"],
-        "livemode": True,
-        "metadata": {},
-        "number": number,
-        "pdf": f"https://pay.stripe.com/credit_notes/{number}/pdf",
-        "post_payment_amount": 0,
-        "pre_payment_amount": 0,
-        "pretax_credit_amounts": [],
-        "refunds": [],
-        "status": "issued",
-        "subtotal": 0,
-        "subtotal_excluding_tax": 0,
-        "total": 0,
-        "total_excluding_tax": 0,
-        "total_taxes": [],
-        "type": "pre_payment",
-    }
-    return with_nulls(CreditNoteBody, body)
-
-
-def new_credit_note_line(
-    *, created: int, amount: int, description: str | None, kind: CreditLineType
-) -> CreditNoteLineBody:
-    body: CreditNoteLineBody = {
-        "object": "credit_note_line_item",
-        "amount": amount,
-        "description": description,
-        "discount_amount": 0,
-        "discount_amounts": [],
-        "livemode": True,
-        "metadata": {},
-        "pretax_credit_amounts": [],
-        "tax_rates": [],
-        "taxes": [],
-        "type": kind,
-        "_created": created,
-    }
-    return with_nulls(CreditNoteLineBody, body)
 
 
 def subscription_of(body: InvoiceBody | InvoiceItemBody) -> SubscriptionId | None:

@@ -1,4 +1,4 @@
-"""Payment intents, charges, refunds, disputes, and the account's own balance; events, files and portal sessions."""
+"""Payment intents, charges, refunds, disputes, and the account's own balance."""
 
 from typing import Any, Literal, TypedDict
 
@@ -10,12 +10,9 @@ from services.billing.rows import (
     ChargeId,
     CustomerId,
     DisputeId,
-    EventId,
-    FileId,
     InvoiceId,
     PaymentIntentId,
     PaymentMethodId,
-    PortalSessionId,
     RefundId,
 )
 from services.kernel.documents import with_nulls
@@ -240,67 +237,6 @@ class BalanceTransactionBody(TypedDict, total=False):
     status: Literal["available", "pending"]
     type: str
     id: BalanceTransactionId
-
-
-class EventData(TypedDict, total=False):
-    """The object after an event, and what it was before."""
-
-    object: dict[str, Any]
-    previous_attributes: dict[str, Any]
-
-
-class EventRequest(TypedDict):
-    """The request that caused an event."""
-
-    id: str | None
-    idempotency_key: None
-
-
-class EventBody(TypedDict, total=False):
-    """Something that happened."""
-
-    object: Literal["event"]
-    api_version: str
-    created: int
-    data: EventData
-    livemode: bool
-    pending_webhooks: int
-    request: EventRequest
-    type: str
-    id: EventId
-
-
-class PortalSessionBody(TypedDict, total=False):
-    """A link under which a customer manages billing."""
-
-    object: Literal["billing_portal.session"]
-    configuration: str
-    created: int
-    customer: CustomerId
-    customer_account: None
-    flow: dict[str, Any] | None
-    livemode: bool
-    locale: str | None
-    on_behalf_of: None
-    return_url: str | None
-    url: str
-    id: PortalSessionId
-
-
-class FileBody(TypedDict, total=False):
-    """An uploaded file; its content is not kept."""
-
-    object: Literal["file"]
-    created: int
-    expires_at: None
-    filename: str | None
-    links: dict[str, Any]
-    purpose: str
-    size: int
-    title: None
-    type: str | None
-    url: None
-    id: FileId
 
 
 def new_payment_intent(*, created: int, amount: int, currency: str, customer: CustomerId | None) -> PaymentIntentBody:

@@ -7,14 +7,16 @@ from services.billing.due_dates import DAY, HOUR
 from services.billing.errors import InvalidRequest
 from services.billing.objects.catalogue import Recurring
 from services.billing.objects.customers import CustomerBody
+from services.billing.objects.invoice_lines import (
+    InvoiceLineBody,
+    new_invoice_line,
+    pricing_of,
+    subscription_line_parent,
+)
 from services.billing.objects.invoices import (
     BillingReason,
     InvoiceBody,
-    InvoiceLineBody,
-    new_invoice_line,
     new_invoice_tax,
-    pricing_of,
-    subscription_line_parent,
     subscription_of,
     subscription_parent,
 )

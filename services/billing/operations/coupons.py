@@ -186,12 +186,12 @@ def _usable_code(
     return body
 
 
-def _free_id(world: World, wanted: CouponId | None) -> CouponId:
-    if wanted is None:
+def _free_id(world: World, requested: CouponId | None) -> CouponId:
+    if requested is None:
         return CouponId(records.new_token(world.ids, "coupon", world.ids.next("coupon"))[:8])
-    if records.get(world, coupons, wanted) is not None:
+    if records.get(world, coupons, requested) is not None:
         raise InvalidRequest("Coupon already exists.", "id", "resource_already_exists")
-    return wanted
+    return requested
 
 
 def _percent(percent: Any) -> float | int:

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from services.billing import money
 from services.billing.errors import InvalidRequest
-from services.billing.objects.invoices import (
+from services.billing.objects.credit_notes import (
     CreditNoteBody,
     CreditNoteLineBody,
     CreditNoteType,
-    InvoiceBody,
-    InvoiceLineBody,
     LinkedRefund,
     new_credit_note,
     new_credit_note_line,
 )
+from services.billing.objects.invoice_lines import InvoiceLineBody
+from services.billing.objects.invoices import InvoiceBody
 from services.billing.objects.payments import ChargeBody, RefundBody
 from services.billing.operations import customers, journal, records, refunds
 from services.billing.operations import invoices as invoicing

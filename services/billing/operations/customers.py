@@ -211,13 +211,13 @@ def update_balance_entry(world: World, customer: CustomerId, key: BalanceEntryId
     return records.change(world, balance_entries, body, changes)
 
 
-def currency_for(world: World, customer: CustomerBody, wanted: str | None = None) -> str:
+def currency_for(world: World, customer: CustomerBody, requested: str | None = None) -> str:
     """Returns the currency of a customer, who is billed in one currency from the first invoice on."""
     settled = customer["currency"]
-    if wanted is not None and settled is not None and wanted != settled:
+    if requested is not None and settled is not None and requested != settled:
         raise InvalidRequest(
             "You cannot combine currencies on a single customer. This customer has had a subscription, invoice item or "
             f"balance in {settled}.",
             "currency",
         )
-    return wanted or settled or billing_account(world)["currency"]
+    return requested or settled or billing_account(world)["currency"]

@@ -3,16 +3,13 @@
 from services.billing.due_dates import DAY, HOUR
 from services.billing.errors import InvalidRequest
 from services.billing.objects.customers import CustomerBody
+from services.billing.objects.invoice_lines import InvoiceItemBody, InvoiceLineBody, item_line_parent, new_invoice_line
 from services.billing.objects.invoices import (
     BillingReason,
     InvoiceBody,
-    InvoiceItemBody,
-    InvoiceLineBody,
     InvoiceParent,
     customer_snapshot,
-    item_line_parent,
     new_invoice,
-    new_invoice_line,
     new_invoice_tax,
     subscription_of,
     subscription_parent,

@@ -2,13 +2,8 @@
 
 from services.billing.errors import InvalidRequest
 from services.billing.objects.catalogue import PriceBody
-from services.billing.objects.invoices import (
-    InvoiceBody,
-    InvoiceItemBody,
-    InvoiceLineBody,
-    new_invoice_item,
-    pricing_of,
-)
+from services.billing.objects.invoice_lines import InvoiceItemBody, InvoiceLineBody, new_invoice_item, pricing_of
+from services.billing.objects.invoices import InvoiceBody
 from services.billing.operations import customers, drafts, records, totals
 from services.billing.operations.params import Params, merge_metadata, pick_changes, require
 from services.billing.operations.records import DeletedObject, now

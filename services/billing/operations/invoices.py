@@ -190,9 +190,9 @@ def default_method(world: World, body: InvoiceBody) -> PaymentMethodBody | None:
     return None
 
 
-def _paying_method(world: World, body: InvoiceBody, wanted: PaymentMethodId | None) -> PaymentMethodBody | None:
-    if wanted is not None:
-        return customers.own_method(world, body["customer"], wanted, "payment_method")
+def _paying_method(world: World, body: InvoiceBody, requested: PaymentMethodId | None) -> PaymentMethodBody | None:
+    if requested is not None:
+        return customers.own_method(world, body["customer"], requested, "payment_method")
     return default_method(world, body)
 
 

@@ -34,17 +34,17 @@ def pick_changes(body: Mapping[str, Any], params: Params, names: Iterable[str] =
     return changes
 
 
-def merge_metadata(metadata: dict[str, str] | None, sent: dict[str, str] | str | None) -> dict[str, str]:
+def merge_metadata(metadata: dict[str, str] | None, changes: dict[str, str] | str | None) -> dict[str, str]:
     """Keys merge; an empty value deletes its key, an empty text deletes all."""
-    if sent is None:
+    if changes is None:
         return metadata or {}
-    if isinstance(sent, str):
+    if isinstance(changes, str):
         return {}
-    merged = {**(metadata or {}), **sent}
+    merged = {**(metadata or {}), **changes}
     merged = {key: value for key, value in merged.items() if value != ""}
     if len(merged) > _MOST_KEYS:
         raise InvalidRequest(f"Metadata can have at most {_MOST_KEYS} keys.", "metadata")
-    for key, value in sent.items():
+    for key, value in changes.items():
         if len(key) > _LONGEST_KEY:
             raise InvalidRequest(f"Metadata keys must be under {_LONGEST_KEY} characters long.", f"metadata[{key}]")
         if len(value) > _LONGEST_VALUE:

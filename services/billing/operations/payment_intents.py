@@ -61,9 +61,9 @@ def cancel(world: World, key: PaymentIntentId, params: Params) -> PaymentIntentB
     return charges.cancel_intent(world, intent, params.get("cancellation_reason"))
 
 
-def _confirm(world: World, intent: PaymentIntentBody, wanted: PaymentMethodId | None) -> PaymentIntentBody:
+def _confirm(world: World, intent: PaymentIntentBody, requested: PaymentMethodId | None) -> PaymentIntentBody:
     _require_open(intent, "confirm")
-    key = intent["payment_method"] if wanted is None else from_ready_made(world, wanted)
+    key = intent["payment_method"] if requested is None else from_ready_made(world, requested)
     if key is None:
         raise InvalidRequest(
             "You cannot confirm this PaymentIntent because it's missing a payment method.",

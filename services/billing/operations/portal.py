@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from services.billing.errors import InvalidRequest
-from services.billing.objects.payments import FileBody, PortalSessionBody
+from services.billing.objects.events import FileBody, PortalSessionBody
 from services.billing.operations import records
 from services.billing.operations.params import Params
 from services.billing.operations.records import now

@@ -36,10 +36,10 @@ _LONGEST = {"day": 1095, "week": 156, "month": 36, "year": 3}
 
 def create_product(world: World, params: Params) -> ProductBody:
     body = new_product(created=now(world), name=params["name"])
-    if wanted := params.get("id"):
-        if records.get(world, products, wanted) is not None:
+    if requested := params.get("id"):
+        if records.get(world, products, requested) is not None:
             raise InvalidRequest("Product already exists.", "id", "resource_already_exists")
-        body["id"] = wanted
+        body["id"] = requested
     body |= _product_changes(body, params)
     body = records.add(world, products, body, "product.created")
     if default := params.get("default_price_data"):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from services.billing import money
-from services.billing.objects.invoices import new_invoice_item, pricing_of
+from services.billing.objects.invoice_lines import new_invoice_item, pricing_of
 from services.billing.objects.subscriptions import SubscriptionBody, SubscriptionItemBody
 from services.billing.operations import periods, records
 from services.billing.tables import invoice_items, invoice_lines, products

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from services.billing import tables
 from services.billing.errors import InvalidRequest, NoSuchObject, NoSuchReference, request_id_of
-from services.billing.objects.payments import EventBody, EventData
+from services.billing.objects.events import EventBody, EventData
 from services.billing.rows import BillingRow, BillingTable, BodyT, IdT
 from services.kernel import documents
 from services.kernel.documents import EVERYTHING, DocumentStore, Order, Where

@@ -157,14 +157,17 @@ def _need_open(world: World, key: ScheduleId) -> ScheduleBody:
 def _phases(world: World, body: ScheduleBody, params: list[Params]) -> list[Phase]:
     phases: list[Phase] = []
     next_start = body["phases"][0]["start_date"]
-    for index, sent in enumerate(params):
-        start = next_start if sent.get("start_date") in (None, "now") else sent["start_date"]
+    for index, phase_params in enumerate(params):
+        start = next_start if phase_params.get("start_date") in (None, "now") else phase_params["start_date"]
         if phases and start != phases[-1]["end_date"]:
             raise InvalidRequest("Phases must follow each other without a gap.", f"phases[{index}][start_date]")
         phase_items = [
-            _phase_item(world, item, f"phases[{index}][items][{number}]") for number, item in enumerate(sent["items"])
+            _phase_item(world, item, f"phases[{index}][items][{number}]")
+            for number, item in enumerate(phase_params["items"])
         ]
-        end = sent.get("end_date") or _natural_end(world, phase_items, start, sent.get("iterations") or 1)
+        end = phase_params.get("end_date") or _natural_end(
+            world, phase_items, start, phase_params.get("iterations") or 1
+        )
         if end <= start:
             raise InvalidRequest("A phase ends after it starts.", f"phases[{index}][end_date]")
         # A phase changes what is subscribed to; the subscription keeps its discounts, so every phase shows them.
@@ -172,7 +175,7 @@ def _phases(world: World, body: ScheduleBody, params: list[Params]) -> list[Phas
         phase = new_phase(
             items=phase_items, start=start, end=end, currency=first["currency"], discounts=first["discounts"]
         )
-        phase["proration_behavior"] = sent.get("proration_behavior") or "create_prorations"
+        phase["proration_behavior"] = phase_params.get("proration_behavior") or "create_prorations"
         phases.append(phase)
         next_start = end
     return phases

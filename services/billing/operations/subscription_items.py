@@ -96,13 +96,13 @@ def apply_changes(world: World, subscription: SubscriptionBody, params: list[Par
             _change_item(world, subscription, item, f"items[{index}]")
         else:
             _add_item(world, subscription, item, f"items[{index}]")
-    left = billing_cycles.items_of(world, subscription["id"])
-    if not left:
+    remaining = billing_cycles.items_of(world, subscription["id"])
+    if not remaining:
         raise InvalidRequest("A subscription must have at least one item; cancel it instead.", "items")
-    if len(left) > _MOST_ITEMS:
+    if len(remaining) > _MOST_ITEMS:
         raise InvalidRequest(f"A subscription can have at most {_MOST_ITEMS} items.", "items")
-    require_one_interval([item["price"] for item in left])
-    if left[0]["price"]["currency"] != subscription["currency"]:
+    require_one_interval([item["price"] for item in remaining])
+    if remaining[0]["price"]["currency"] != subscription["currency"]:
         raise InvalidRequest("The currency of a subscription can't change.", "items")
 
 

@@ -39,9 +39,9 @@ def create(world: World, params: Params) -> SubscriptionBody:
     customer = records.refer(world, customer_rows, CustomerId(require(params, "customer")), "customer")
     if not params.get("items"):
         raise InvalidRequest("Missing required param: items.", "items", "parameter_missing")
-    wanted = [items.price_and_quantity(world, item, f"items[{index}]") for index, item in enumerate(params["items"])]
-    recurring = items.require_one_interval([item.price for item in wanted])
-    currency = customers.currency_for(world, customer, wanted[0].price["currency"])
+    positions = [items.price_and_quantity(world, item, f"items[{index}]") for index, item in enumerate(params["items"])]
+    recurring = items.require_one_interval([item.price for item in positions])
+    currency = customers.currency_for(world, customer, positions[0].price["currency"])
     trial_end = _trial_end(world, params)
     start = now(world)
     end = trial_end or periods.next_period_end(start, recurring, start)
@@ -53,7 +53,7 @@ def create(world: World, params: Params) -> SubscriptionBody:
         "status": "trialing" if trial_end else "incomplete",
     }
     body = records.add(world, subscriptions, body)
-    for (price, quantity), sent in zip(wanted, params["items"], strict=True):
+    for (price, quantity), sent in zip(positions, params["items"], strict=True):
         item = new_subscription_item(created=start, subscription=body["id"], price=price, quantity=quantity)
         records.add(world, subscription_items, item | {"metadata": merge_metadata({}, sent.get("metadata"))})
     body = records.change(world, subscriptions, body, _changes(world, body, params))
@@ -209,9 +209,9 @@ def _cancellation_changes(
     return {}
 
 
-def _move_trial(world: World, body: SubscriptionBody, wanted: int | str) -> SubscriptionBody:
+def _move_trial(world: World, body: SubscriptionBody, trial_end: int | str) -> SubscriptionBody:
     """A trial that ends now is billed now; any other end moves the billing cycle with it."""
-    if wanted == "now":
+    if trial_end == "now":
         if body["status"] != "trialing":
             return body
         ended: SubscriptionBody = {
@@ -221,7 +221,7 @@ def _move_trial(world: World, body: SubscriptionBody, wanted: int | str) -> Subs
         }
         billing_cycles.renew(world, records.change(world, subscriptions, body, ended))
         return records.must_exist(world, subscriptions, body["id"])
-    end = _require_trial_end(world, int(wanted))
+    end = _require_trial_end(world, int(trial_end))
     changes: SubscriptionBody = {
         "status": "trialing",
         "trial_start": body["trial_start"] or now(world),

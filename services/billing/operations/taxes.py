@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from services.billing import money
 from services.billing.objects.customers import CustomerBody
-from services.billing.objects.invoices import TaxAmount
+from services.billing.objects.invoice_lines import TaxAmount
 from services.billing.operations import accounts, records
 from services.billing.tables import tax_ids
 from services.kernel.world import World

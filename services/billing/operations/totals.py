@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from services.billing import money
-from services.billing.objects.invoices import InvoiceBody, InvoiceLineBody
+from services.billing.objects.invoice_lines import InvoiceLineBody
+from services.billing.objects.invoices import InvoiceBody
 from services.billing.operations import coupons, records, taxes
 from services.billing.rows import DiscountId
 from services.billing.tables import customers, discounts, invoice_lines, invoices
@@ -78,11 +79,11 @@ def _totals(
 
 def _discount_lines(world: World, invoice: InvoiceBody, lines: list[InvoiceLineBody]) -> list[LineDiscounts]:
     off_lines: list[LineDiscounts] = [[] for _ in lines]
-    left = [line["amount"] if line["discountable"] else 0 for line in lines]
+    remaining = [line["amount"] if line["discountable"] else 0 for line in lines]
     for key in invoice["discounts"]:
         discount = records.must_exist(world, discounts, key)
-        off = coupons.discount_amount(world, discount, sum(left))
-        for index, part in enumerate(money.distribute(off, left)):
+        off = coupons.discount_amount(world, discount, sum(remaining))
+        for index, part in enumerate(money.distribute(off, remaining)):
             off_lines[index].append((key, part))
-            left[index] -= part
+            remaining[index] -= part
     return off_lines

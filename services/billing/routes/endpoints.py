@@ -14,7 +14,7 @@ from services.billing.operations import expansion, records, rendering
 from services.billing.operations.records import Window
 from services.billing.operations.search import search as run_search
 from services.billing.rows import AnyBillingTable
-from services.billing.schemas.base import Asked, ListParams, Range, RequestParams, SearchParams
+from services.billing.schemas.base import BareParams, ListParams, Range, RequestParams, SearchParams
 from services.billing.schemas.responses import ErrorOut
 from services.kernel.answers import Json
 from services.kernel.app import CurrentWorld, product_router
@@ -62,7 +62,7 @@ def read(work: Work) -> Endpoint:
     async def serve(*keys: str, query: RequestParams, world: World) -> Response:
         return respond(world, work(world, *keys), query.expand)
 
-    return Endpoint(serve, _query(Asked))
+    return Endpoint(serve, _query(BareParams))
 
 
 def read_row(table: AnyBillingTable) -> Endpoint:
@@ -90,7 +90,7 @@ def post_optional(model: type[RequestParams], work: Work) -> Endpoint:
     return Endpoint(serve, (_WORLD, parameter("body", model | None, None)))
 
 
-def act(work: Work, model: type[RequestParams] = Asked) -> Endpoint:
+def act(work: Work, model: type[RequestParams] = BareParams) -> Endpoint:
     """Serves a write that takes no parameters."""
     return post_optional(model, lambda world, *arguments: work(world, *arguments[:-1]))
 

@@ -5,7 +5,7 @@ import re
 from fastapi import Request
 
 from services.billing.objects.customers import PaymentMethodBody
-from services.billing.objects.payments import FileBody
+from services.billing.objects.events import FileBody
 from services.billing.operations import charges, disputes, payment_intents, payment_methods, portal, refunds
 from services.billing.operations.params import Params
 from services.billing.routes import endpoints as serve

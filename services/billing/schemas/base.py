@@ -45,7 +45,7 @@ class RequestParams(Parameters):
 
 
 # The name stands in the OpenAPI document, as the body of operations without parameters of their own.
-class Asked(RequestParams):
+class BareParams(RequestParams):
     """Any request: it may ask for ids to be expanded."""
 
 

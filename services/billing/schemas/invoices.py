@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from services.billing.objects.invoices import CreditLineType, InvoiceStatus
+from services.billing.objects.credit_notes import CreditLineType
+from services.billing.objects.invoices import InvoiceStatus
 from services.billing.objects.subscriptions import CollectionMethod, ProrationBehavior
 from services.billing.schemas.base import (
     Blank,

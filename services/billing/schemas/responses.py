@@ -10,23 +10,16 @@ from typing import Any, Generic, Literal, NewType, TypeVar, Union, get_args, get
 from pydantic import BaseModel, ConfigDict, create_model
 
 from services.billing.objects.catalogue import CouponBody, DiscountBody, PriceBody, ProductBody, PromotionCodeBody
+from services.billing.objects.credit_notes import CreditNoteBody, CreditNoteLineBody
 from services.billing.objects.customers import BalanceEntryBody, CustomerBody, PaymentMethodBody, TaxIdBody
-from services.billing.objects.invoices import (
-    CreditNoteBody,
-    CreditNoteLineBody,
-    InvoiceBody,
-    InvoiceItemBody,
-    InvoiceLineBody,
-    InvoicePaymentBody,
-)
+from services.billing.objects.events import EventBody, FileBody, PortalSessionBody
+from services.billing.objects.invoice_lines import InvoiceItemBody, InvoiceLineBody
+from services.billing.objects.invoices import InvoiceBody, InvoicePaymentBody
 from services.billing.objects.payments import (
     BalanceTransactionBody,
     ChargeBody,
     DisputeBody,
-    EventBody,
-    FileBody,
     PaymentIntentBody,
-    PortalSessionBody,
     RefundBody,
 )
 from services.billing.objects.subscriptions import ScheduleBody, SubscriptionBody, SubscriptionItemBody

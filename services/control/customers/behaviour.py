@@ -58,11 +58,11 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     unread = [message for message in others if message.id > memory.last_read]
     texts = [reading.strip_quotes(message.text) for message in unread]
     request = reading.read_request(texts, customer.facts)
-    wanted = request.select_wanted(customer.facts)
-    new = [fact for fact in wanted if fact.name not in memory.facts_given]
+    facts = request.select_wanted(customer.facts)
+    new = [fact for fact in facts if fact.name not in memory.facts_given]
     was_told = is_told(customer, memory, thread)
     is_asked = any(map(reading.is_question, texts))
-    is_lost = request.is_broad and not wanted and not (is_fixed and was_told)
+    is_lost = request.is_broad and not facts and not (is_fixed and was_told)
     is_probed, is_begged = any(map(reading.is_probing, texts)), any(map(reading.is_begging, texts))
     features: dict[Feature, bool] = {
         "solved": thread.state != "open",
@@ -71,7 +71,7 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
         "told": was_told,
         "asked": bool(new),
         "asked_again": bool(request.named) and not new,
-        "asked_all_again": bool(wanted) and not new and not request.named,
+        "asked_all_again": bool(facts) and not new and not request.named,
         "asked_unclear": is_lost and bool(customer.facts),
         "asked_unknown": is_lost and not customer.facts,
         "reminded": len(unread) > 1,
@@ -84,7 +84,7 @@ def view_thread(customer: Customer, memory: Memory, thread: Thread, *, is_fixed:
     }
     return ThreadView(
         features=frozenset(name for name, holds in features.items() if holds),
-        facts=tuple(new or wanted),
+        facts=tuple(new or facts),
         asked_ms=max((message.at_ms for message in unread), default=thread.last_ms),
         quiet_ms=thread.last_ms,
         ended_ms=memory.ended_ms if memory.ended_ms is not None else thread.changed_ms,

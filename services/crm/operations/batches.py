@@ -138,14 +138,14 @@ def _upsert_one(world: World, object_type: ObjectType, change: ChangedRecord) ->
 
 
 def _refuse_duplicates(inputs: Sequence[ChangedRecord]) -> None:
-    seen: set[tuple[str, str]] = set()
+    keys: set[tuple[str, str]] = set()
     for change in inputs:
         key = (change.id_property or "", change.id)
-        if key in seen:
+        if key in keys:
             raise InvalidRequest(
                 f"Duplicate IDs found in batch input: [{change.id}]. IDs must be unique", context={"ids": [change.id]}
             )
-        seen.add(key)
+        keys.add(key)
 
 
 def _not_found_errors(object_type: ObjectType, ids: Sequence[str]) -> list[Body]:

@@ -139,14 +139,14 @@ def calculate(
 ) -> dict[RecordId, dict[str, str | None]]:
     """Calculates those of the named properties that are calculated, for these records."""
     expressions = _CALCULATED.get(type_name, {})
-    wanted = [name for name in names if name in expressions]
-    if not wanted:
+    calculated = [name for name in names if name in expressions]
+    if not calculated:
         return {}
-    columns = ", ".join(expressions[name].sql for name in wanted)
+    columns = ", ".join(expressions[name].sql for name in calculated)
     sql = f"SELECT o.id, {columns} FROM objects o WHERE o.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - expressions of our own
     rows = world.rows(sql, (orjson.dumps(ids).decode(),))
     return {
-        row[0]: {name: _as_text(value, expressions[name]) for name, value in zip(wanted, row[1:], strict=True)}
+        row[0]: {name: _as_text(value, expressions[name]) for name, value in zip(calculated, row[1:], strict=True)}
         for row in rows
     }
 

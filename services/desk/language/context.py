@@ -37,9 +37,9 @@ def read_number(value: str) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
 
 
-def match_text(texts: str, bound: str) -> str:
+def match_text(texts: str, parameter: str) -> str:
     """Selects the rows of a full-text index that match a bound expression."""
-    return select_ids(texts, f"{texts} MATCH {bound}", "rowid")
+    return select_ids(texts, f"{texts} MATCH {parameter}", "rowid")
 
 
 def id_in(select: str) -> str:

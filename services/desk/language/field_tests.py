@@ -22,8 +22,8 @@ from services.desk.language.full_text import build_match
 from services.desk.language.syntax import Property, Text
 
 
-def _is_null(column: str, *, wanted: bool) -> str:
-    return f"{column} IS {'' if wanted else 'NOT '}NULL"
+def _is_null(column: str, *, is_null: bool) -> str:
+    return f"{column} IS {'' if is_null else 'NOT '}NULL"
 
 
 def rank(table: str, column: str, order: tuple[str, ...]) -> FieldTest:
@@ -33,7 +33,7 @@ def rank(table: str, column: str, order: tuple[str, ...]) -> FieldTest:
         value = term.value.lower()
         if value in (NONE, ANY):
             # Whatever is set stands above nothing.
-            return rows_where(table, _is_null(column, wanted=value == NONE and term.sign != ">"))
+            return rows_where(table, _is_null(column, is_null=value == NONE and term.sign != ">"))
         if value not in order:
             if term.sign == ":":
                 return None
@@ -48,7 +48,7 @@ def moment(table: str, column: str) -> FieldTest:
 
     def test(context: SearchContext, term: Property) -> str | None:
         if term.value.lower() == NONE:
-            return rows_where(table, _is_null(column, wanted=True))
+            return rows_where(table, _is_null(column, is_null=True))
         span = context.read_span(term)
         start, end = context.binder.bind(span.start_ms), context.binder.bind(span.end_ms)
         match term.sign:
@@ -73,7 +73,7 @@ def whole_value(table: str, column: str, *, folded: bool = False) -> FieldTest:
     def test(context: SearchContext, term: Property) -> str | None:
         value = term.value.casefold() if folded else term.value
         if value in (NONE, ANY):
-            return rows_where(table, _is_null(column, wanted=value == NONE))
+            return rows_where(table, _is_null(column, is_null=value == NONE))
         return rows_where(table, _matches(context, column, value))
 
     return test
@@ -149,7 +149,7 @@ def person(column: str) -> FieldTest:
     def test(context: SearchContext, term: Property) -> str | None:
         name = term.value.casefold()
         if name in (NONE, ANY):
-            return rows_where("tickets", _is_null(column, wanted=name == NONE))
+            return rows_where("tickets", _is_null(column, is_null=name == NONE))
         who = match_person(context, term)
         return None if who is None else rows_where("tickets", f"{column} {who}")
 
@@ -177,7 +177,7 @@ def name_reference(table: str, column: str, others: str) -> FieldTest:
     def test(context: SearchContext, term: Property) -> str | None:
         name = term.value.casefold()
         if name in (NONE, ANY):
-            return rows_where(table, _is_null(column, wanted=name == NONE))
+            return rows_where(table, _is_null(column, is_null=name == NONE))
         if (number := read_number(name)) is not None:
             return rows_where(table, f"{column} = {context.binder.bind(number)}")
         named = whole_value(others, "name_folded", folded=True)(context, term) or "0"
@@ -192,7 +192,7 @@ def one_of(table: str, column: str, aliases: Mapping[str, str] | None = None) ->
     def test(context: SearchContext, term: Property) -> str | None:
         name = term.value.lower()
         if name == NONE:
-            return rows_where(table, _is_null(column, wanted=True))
+            return rows_where(table, _is_null(column, is_null=True))
         return rows_where(table, f"{column} = {context.binder.bind((aliases or {}).get(name, name))}")
 
     return test

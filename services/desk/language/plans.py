@@ -98,12 +98,12 @@ def _match_words(context: SearchContext, kind: str, text: Text) -> str:
     match = build_match([text])
     if match is None:
         return "0"
-    bound = context.binder.bind(match)
+    parameter = context.binder.bind(match)
     if kind != "ticket":
-        return id_in(match_text(f"{TABLES[kind]}_texts", bound))
+        return id_in(match_text(f"{TABLES[kind]}_texts", parameter))
     # A description is the first comment: to look through both would be to look twice.
     subjects = match_text("tickets_texts", context.binder.bind(f"subject_text : ({match})"))
-    comments = select_ids("comments", id_in(match_text("comments_texts", bound)), "ticket_id")
+    comments = select_ids("comments", id_in(match_text("comments_texts", parameter)), "ticket_id")
     either = f"{subjects} UNION ALL {comments}"
     # A number is an id where there is such a ticket, else a word: people paste order numbers too.
     key = None if text.is_phrase else read_number(text.words.lstrip("#"))

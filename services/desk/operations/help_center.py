@@ -37,8 +37,10 @@ class ArticleFilter:
     labels: tuple[str, ...] = ()
 
 
-def list_articles(world: World, chosen: ArticleFilter, reader: UserRow, paging: Paging, sort: Sort) -> Page[ArticleRow]:
-    return help_articles.page(world, paging, _visible_to(reader) & _inside(chosen), sort)
+def list_articles(
+    world: World, selection: ArticleFilter, reader: UserRow, paging: Paging, sort: Sort
+) -> Page[ArticleRow]:
+    return help_articles.page(world, paging, _visible_to(reader) & _inside(selection), sort)
 
 
 def get_article(world: World, key: ArticleId, reader: UserRow, locale: str | None = None) -> ArticleRow:
@@ -51,11 +53,11 @@ def get_article(world: World, key: ArticleId, reader: UserRow, locale: str | Non
 
 
 def search_articles(
-    world: World, query: str, chosen: ArticleFilter, reader: UserRow, paging: Paging
+    world: World, query: str, selection: ArticleFilter, reader: UserRow, paging: Paging
 ) -> Page[ArticleRow]:
     """Finds articles with any of the words, as people ask whole questions; those with all of them come first."""
     with world.lag_search(tables.tables.__getitem__):
-        where = _visible_to(reader) & _inside(chosen)
+        where = _visible_to(reader) & _inside(selection)
         found = [*_match(world, query, " AND ", where), *_match(world, query, " OR ", where)]
     return cut_page(list({row["id"]: row for row in found}.values()), paging)
 
@@ -85,13 +87,13 @@ def in_locale(locale: str | None) -> Where:
     return EVERYTHING if locale is None else equal(locale=locale.lower())
 
 
-def _inside(chosen: ArticleFilter) -> Where:
-    where = in_locale(chosen.locale)
-    if chosen.section is not None:
-        where = where & equal(section_id=chosen.section)
-    if chosen.category is not None:
-        where = where & Where(_IN_CATEGORY, {"inside_category": chosen.category})
-    for index, label in enumerate(chosen.labels):
+def _inside(selection: ArticleFilter) -> Where:
+    where = in_locale(selection.locale)
+    if selection.section is not None:
+        where = where & equal(section_id=selection.section)
+    if selection.category is not None:
+        where = where & Where(_IN_CATEGORY, {"inside_category": selection.category})
+    for index, label in enumerate(selection.labels):
         name = f"label_{index}"
         where = where & Where(_HAS_LABEL.format(name=name), {name: label})
     return where

@@ -30,13 +30,13 @@ def read_requester(world: World, payload: Payload) -> UserRow | None:
     return row
 
 
-def choose_organization(world: World, requester: UserRow, wanted: int | None) -> OrganizationId | None:
+def choose_organization(world: World, requester: UserRow, requested: int | None) -> OrganizationId | None:
     """Returns the requester's own organization, or another one that the requester belongs to."""
-    if wanted is None:
+    if requested is None:
         return requester["body"]["organization_id"]
-    if not organization_memberships.count_rows(world, equal(user_id=requester["id"], organization_id=wanted)):
+    if not organization_memberships.count_rows(world, equal(user_id=requester["id"], organization_id=requested)):
         raise RecordInvalid("organization", "Organization: is invalid for the requester")
-    return OrganizationId(wanted)
+    return OrganizationId(requested)
 
 
 def list_inherited_tags(world: World, requester: UserRow, organization: OrganizationId | None) -> list[str]:

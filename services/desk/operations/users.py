@@ -149,12 +149,12 @@ def list_identities(world: World, key: UserId) -> list[IdentityRow]:
 
 def merge_users(world: World, loser: UserId, winner: UserId) -> UserRow:
     """Moves tickets, addresses and memberships of one end user to another, and deletes the first."""
-    gone, stays = users.need(world, loser), users.refer(world, winner, "id")
+    loser_row, stays = users.need(world, loser), users.refer(world, winner, "id")
     if loser == winner:
         raise RecordInvalid("base", "User: cannot be merged into itself")
-    if is_staff(gone) or is_staff(stays):
+    if is_staff(loser_row) or is_staff(stays):
         raise RecordInvalid("base", "User: only end users can be merged")
-    if not gone["body"]["active"] or not stays["body"]["active"]:
+    if not loser_row["body"]["active"] or not stays["body"]["active"]:
         raise RecordInvalid("base", "User: was deleted")
     for identity in identities.find(world, equal(user_id=loser)):
         identities.change(world, identity, {**identity["body"], "user_id": winner, "primary": False}, "moved")
@@ -163,15 +163,15 @@ def merge_users(world: World, loser: UserId, winner: UserId) -> UserRow:
     for ticket in tickets.find(world, equal(requester_id=loser)):
         moved: TicketRow = {**ticket, "body": {**ticket["body"], "requester_id": winner}}
         world.save(tickets, moved, "ticket.requester_merged")
-    organization = stays["body"]["organization_id"] or gone["body"]["organization_id"]
+    organization = stays["body"]["organization_id"] or loser_row["body"]["organization_id"]
     merged = users.change(world, stays, {**stays["body"], "organization_id": organization})
     deleted: UserBody = {
-        **gone["body"],
+        **loser_row["body"],
         "active": False,
         "_merged_into": winner,
         "deleted_at": world.clock.now_ms(),
     }
-    users.change(world, gone, deleted, "merged_away")
+    users.change(world, loser_row, deleted, "merged_away")
     return merged
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from services.desk.documents import Numbered, Page, Paging, Sort
+from services.desk.documents import Page, PageNumbering, Paging, Sort
 from services.desk.errors import RecordNotFound
 from services.desk.rows import ViewId
 from services.desk.rows.people import UserRow
@@ -78,7 +78,7 @@ def list_tickets(world: World, view: ViewDefinition, viewer: UserRow, paging: Pa
     return tickets.page(world, paging, where, sort)
 
 
-def execute(world: World, view: ViewDefinition, viewer: UserRow, paging: Numbered) -> Page[TicketRow]:
+def execute(world: World, view: ViewDefinition, viewer: UserRow, paging: PageNumbering) -> Page[TicketRow]:
     """Returns tickets in groups, sorted inside each group."""
     where, sort, output = _select(world, view, viewer).where, default_sort(view), view["output"]
     total = tickets.count_rows(world, where)

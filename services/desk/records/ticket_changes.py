@@ -91,7 +91,7 @@ def change_ticket(
     comment: CommentDraft | None = None,
     audit: AuditRow | None = None,
     *,
-    sent: Sequence[SentEvent] = (),
+    notifications: Sequence[SentEvent] = (),
     metadata: Mapping[str, Any] | None = None,
     event: str = "ticket.updated",
 ) -> TicketChange | None:
@@ -108,18 +108,20 @@ def change_ticket(
     if not differing and comment is None:
         return None
     audit_id = audit["id"] if audit is not None else AuditId(world.ids.next("audits"))
-    written = None if comment is None else _write_comment(world, ticket["id"], audit_id, comment, author_id, via)
+    written_comment = (
+        None if comment is None else _write_comment(world, ticket["id"], audit_id, comment, author_id, via)
+    )
     after["metrics"] = update_metrics(before, after, author_id, now, comment)
     row: TicketRow = {**ticket, "updated_at": now, "body": after}
     world.save(tickets, row, event)
-    events: list[AuditEvent] = [] if written is None else [_comment_event(written)]
+    events: list[AuditEvent] = [] if written_comment is None else [_comment_event(written_comment)]
     events += _change_events(world, before, after, differing)
     if audit is None:
-        events += [_number_event(world, sent_event) for sent_event in sent]
+        events += [_number_event(world, sent_event) for sent_event in notifications]
         audit = _write_audit(world, ticket["id"], audit_id, events, author_id, via, metadata)
     else:
-        audit = append_events(world, audit, [*(_with_via(event, via) for event in events), *sent])
-    return TicketChange(ticket, row, audit, written, author_id, via)
+        audit = append_events(world, audit, [*(_with_via(event, via) for event in events), *notifications])
+    return TicketChange(ticket, row, audit, written_comment, author_id, via)
 
 
 def append_events(world: World, audit: AuditRow, events: Sequence[AuditEvent]) -> AuditRow:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Request, Response
 
-from services.desk.documents import BY_ID, Cursored, Numbered, Page, Paging, Sort
+from services.desk.documents import BY_ID, CursorPaging, Page, PageNumbering, Paging, Sort
 from services.desk.errors import Forbidden, InvalidParameter, TooManyValues
 from services.desk.language.context import id_in, match_text
 from services.desk.records.people import identify_caller, is_staff
@@ -100,18 +100,18 @@ def read_paging(params: Paged) -> Paging:
     if params.page_size is not None or params.page_after is not None or params.page_before is not None:
         if params.page_after is not None and params.page_before is not None:
             raise InvalidParameter("page", "Give page[after] or page[before], not both")
-        return Cursored(params.page_size or 100, params.page_after, params.page_before)
+        return CursorPaging(params.page_size or 100, params.page_after, params.page_before)
     return read_numbered(params)
 
 
-def read_numbered(params: Paged) -> Numbered:
-    return Numbered(params.page or 1, params.per_page or 100)
+def read_numbered(params: Paged) -> PageNumbering:
+    return PageNumbering(params.page or 1, params.per_page or 100)
 
 
-def read_single_page(params: Paged) -> Numbered:
+def read_single_page(params: Paged) -> PageNumbering:
     """Reads the page of a search, whose pages have numbers even where a client sends `page[size]`."""
     paging = read_paging(params)
-    return paging if isinstance(paging, Numbered) else Numbered(1, paging.size)
+    return paging if isinstance(paging, PageNumbering) else PageNumbering(1, paging.size)
 
 
 def read_sort(params: Paged, columns: Mapping[str, str], default: Sort = BY_ID) -> Sort:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Response
 
-from services.desk.documents import Numbered, Sort
+from services.desk.documents import PageNumbering, Sort
 from services.desk.operations import help_center
 from services.desk.operations.help_center import ArticleFilter
 from services.desk.routes import endpoints as serve
@@ -37,14 +37,14 @@ Labels = tuple[str, ...]
 
 async def search(params: Annotated[schemas.ArticleSearch, Query()], call: AnyCall) -> Response:
     """Search the help centre: the company's policies, limits and how-tos, the best match first."""
-    chosen = ArticleFilter(
+    selection = ArticleFilter(
         params.locale,
         None if params.section is None else SectionId(params.section),
         None if params.category is None else CategoryId(params.category),
         _read_labels(params.label_names),
     )
-    paging = Numbered(params.page or 1, params.per_page or 25)
-    result = help_center.search_articles(call.world, params.query, chosen, call.user, paging)
+    paging = PageNumbering(params.page or 1, params.per_page or 25)
+    result = help_center.search_articles(call.world, params.query, selection, call.user, paging)
     results = [_render_result(row, call, params.query) for row in result.rows]
     pages = {"page": paging.page, "per_page": paging.size, "page_count": -(-(result.count or 0) // paging.size)}
     return Json({"results": results, **page_links(call, result), **pages})

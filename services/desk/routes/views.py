@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from services.desk.documents import Numbered
+from services.desk.documents import PageNumbering
 from services.desk.operations import views as operations
 from services.desk.operations.rule_crud import BY_POSITION, VIEWS, read_view
 from services.desk.routes import endpoints as serve
@@ -42,7 +42,7 @@ _VIEWS = Resource(views, "views", render_view)
 
 async def compact(call: StaffCall) -> Response:
     """List the first 32 views in use, on one page."""
-    page = VIEWS.page(call.world, Numbered(1, MOST_COMPACT), BY_POSITION, active=True)
+    page = VIEWS.page(call.world, PageNumbering(1, MOST_COMPACT), BY_POSITION, active=True)
     return answer_list("views", [render_view(row, call.base) for row in page.rows])
 
 
@@ -55,7 +55,7 @@ async def count_many(params: Annotated[TicketMany, Query()], call: StaffCall) ->
 async def preview(body: schemas.ViewBody, call: StaffCall) -> Response:
     """Look at the tickets of a view that does not exist: give its conditions and columns, nothing is saved."""
     view = read_view(body.view.dump())
-    page = operations.execute(call.world, view, call.user, Numbered())
+    page = operations.execute(call.world, view, call.user, PageNumbering())
     return Json({**render_view_rows(view, page, call.base), **page_links(call, page)})
 
 

@@ -117,14 +117,14 @@ _REPLAYS = ReplayCache()
 
 
 def _fire(world: World, rule: Rule, row: TicketRow, hour: int, after_change: AfterChange) -> None:
-    done = row["body"].get("_automated", {})
-    if done.get(str(rule.id)) == hour:
+    fired = row["body"].get("_automated", {})
+    if fired.get(str(rule.id)) == hour:
         return
     effect, via = apply_actions(world, row, rule.actions, None), rule.via("automation")
-    body: TicketBody = {**row["body"], "_automated": {**done, str(rule.id): hour}}
+    body: TicketBody = {**row["body"], "_automated": {**fired, str(rule.id): hour}}
     marked: TicketRow = {**row, "body": body}
     sent = list_sent_events(effect, via)
-    change = change_ticket(world, marked, effect.changes, SYSTEM, via, draft_note(effect), sent=sent)
+    change = change_ticket(world, marked, effect.changes, SYSTEM, via, draft_note(effect), notifications=sent)
     if change is None:
         world.save(tickets, marked, "ticket.noted")
     else:

@@ -84,9 +84,9 @@ def get_field(ticket: Mapping[str, Any], name: str) -> Any:
     return f"{score}withcomment" if score in ("good", "bad") and rating.get("comment") else score
 
 
-def is_same(value: Any, wanted: Any) -> bool:
+def is_same(value: Any, expected: Any) -> bool:
     """Ids come as numbers and as texts; nothing is written as null, as an empty text or as a dash."""
-    return _spell(value) == _spell(wanted)
+    return _spell(value) == _spell(expected)
 
 
 def _spell(value: Any) -> str:
@@ -101,16 +101,16 @@ def rank(name: str, value: Any) -> int:
     return order.index(value) if value in order else -1
 
 
-def _compare(name: str, value: Any, operator: str, wanted: Any) -> bool:
+def _compare(name: str, value: Any, operator: str, expected: Any) -> bool:
     match operator:
         case "is":
-            return is_same(value, wanted)
+            return is_same(value, expected)
         case "is_not":
-            return not is_same(value, wanted)
+            return not is_same(value, expected)
         case "less_than":
-            return _place(name, value) < _place(name, wanted)
+            return _place(name, value) < _place(name, expected)
         case "greater_than":
-            return _place(name, value) > _place(name, wanted)
+            return _place(name, value) > _place(name, expected)
     return False
 
 
@@ -134,14 +134,14 @@ def _holds_change(subject: Subject, name: str, operator: str, value: Any) -> boo
         return False
     after = get_field(subject.ticket, name)
     before = None if subject.before is None else get_field(subject.before, name)
-    changed, wanted = not is_same(after, before), _resolve(subject, name, value)
+    changed, expected = not is_same(after, before), _resolve(subject, name, value)
     match operator.removeprefix("not_"):
         case "changed":
             result = changed
         case "value":
-            result = changed and is_same(after, wanted)
+            result = changed and is_same(after, expected)
         case _:
-            result = changed and is_same(before, wanted)
+            result = changed and is_same(before, expected)
     return not result if operator.startswith("not_") else result
 
 

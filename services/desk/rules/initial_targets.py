@@ -46,10 +46,10 @@ def _targets_of(row: TicketRow, policies: Sequence[Policy], office: Schedule, no
     policy = next((policy for policy in policies if meets(subject, policy.filter)), None)
     if policy is None:
         return []
-    built = [
+    targets = [
         _build_target(row, policy, target, office, now_ms) for target in policy.targets_of(body["priority"]).values()
     ]
-    return [target for target in built if target is not None]
+    return [target for target in targets if target is not None]
 
 
 def _build_target(
@@ -89,5 +89,5 @@ def _measure_elapsed(row: TicketRow, target: Target, office: Schedule) -> int:
     return min(passed, office.open_ms(row["created_at"], row["body"]["metrics"]["status_updated_at"]))
 
 
-def _due(since: int, left: int, target: Target, office: Schedule) -> int:
-    return office.after_ms(since, max(0, left)) if target.in_office else since + max(0, left)
+def _due(since: int, remaining_ms: int, target: Target, office: Schedule) -> int:
+    return office.after_ms(since, max(0, remaining_ms)) if target.in_office else since + max(0, remaining_ms)

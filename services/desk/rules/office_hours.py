@@ -44,15 +44,15 @@ class Schedule:
 
     def after_ms(self, start_ms: int, open_ms: int) -> int:
         """Returns the time at which the desk has been open for so long since `start_ms`."""
-        left, first = open_ms, self._week_of(start_ms)
+        remaining_ms, first = open_ms, self._week_of(start_ms)
         for week in range(first, first + _FURTHEST_WEEKS):
             for start, end in _openings(self, week):
                 opened = max(start, start_ms)
                 if end <= opened:
                     continue
-                if end - opened >= left:
-                    return opened + left
-                left -= end - opened
+                if end - opened >= remaining_ms:
+                    return opened + remaining_ms
+                remaining_ms -= end - opened
         return start_ms + _FURTHEST_WEEKS * 7 * DAY_MS
 
     def is_open(self, at_ms: int) -> bool:

@@ -37,11 +37,11 @@ class Selection:
         self._viewer = viewer
         self._binder = Binder()
         clauses = [_ALIVE]
-        left: list[Condition] = []
+        undecided: list[Condition] = []
         for condition in conditions.required:
             sql = self._to_sql(condition)
             if sql is None:
-                left.append(condition)
+                undecided.append(condition)
             clauses.append(sql or _NECESSARY.get(condition.field, "1"))
         alternatives = [(condition, self._to_sql(condition)) for condition in conditions.alternatives]
         # One alternative that SQL cannot decide leaves all of them open.
@@ -50,7 +50,7 @@ class Selection:
             clauses.append(
                 " OR ".join(f"({sql or _NECESSARY.get(condition.field, '1')})" for condition, sql in alternatives)
             )
-        self._left = Conditions(tuple(left), () if decided else conditions.alternatives)
+        self._left = Conditions(tuple(undecided), () if decided else conditions.alternatives)
         self._where = Where(" AND ".join(f"({clause})" for clause in clauses), self._binder.parameters)
 
     @property

@@ -36,12 +36,12 @@ def update_targets(world: World, change: TicketChange, row: TicketRow) -> None:
     subject = subject_of_change(world, change, row, schedule)
     current = {target["body"]["metric"]: target for target in _targets_of(world, row["id"])}
     policy = find_policy(world, subject) if row["body"]["deleted_at"] is None else None
-    wanted = {} if policy is None else policy.targets_of(row["body"]["priority"])
+    targets = {} if policy is None else policy.targets_of(row["body"]["priority"])
     for metric, target_row in current.items():
-        if metric not in wanted:
+        if metric not in targets:
             _withdraw(world, target_row)
     update = _describe_update(world, change, row)
-    for metric, target in wanted.items():
+    for metric, target in targets.items():
         if policy is not None:
             _TargetClock(world, row, schedule, policy, target).apply(current.get(metric), update)
 

@@ -41,7 +41,7 @@ def _fire(world: World, rule: Rule, row: TicketRow, audit: AuditRow, author_id: 
     effect = apply_actions(world, row, rule.actions, None if author_id == SYSTEM else author_id)
     via = rule.via("trigger")
     sent = list_sent_events(effect, via)
-    change = change_ticket(world, row, effect.changes, SYSTEM, via, draft_note(effect), audit, sent=sent)
+    change = change_ticket(world, row, effect.changes, SYSTEM, via, draft_note(effect), audit, notifications=sent)
     return (row, append_events(world, audit, sent)) if change is None else (change.after, change.audit)
 
 

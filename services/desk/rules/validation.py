@@ -128,7 +128,7 @@ def _require_known_action(action: ActionBody) -> None:
 
 def read_policy_metrics(payload: Sequence[Mapping[str, Any]] | None) -> list[PolicyMetric]:
     metrics: list[PolicyMetric] = []
-    seen: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for item in payload or ():
         priority, metric, target = item.get("priority"), item.get("metric"), item.get("target")
         place = (str(priority), str(metric))
@@ -136,9 +136,9 @@ def read_policy_metrics(payload: Sequence[Mapping[str, Any]] | None) -> list[Pol
             raise RecordInvalid("policy_metrics", f"Policy metrics: {' '.join(place)} is invalid")
         if not isinstance(target, int) or not 1 <= target <= 10_000_000:
             raise RecordInvalid("policy_metrics", "Policy metrics: the target is a number of minutes above 0")
-        if place in seen:
+        if place in pairs:
             raise RecordInvalid("policy_metrics", f"Policy metrics: {' '.join(place)} is given twice")
-        seen.add(place)
+        pairs.add(place)
         in_office = bool(item.get("business_hours"))
         metrics.append({"priority": priority, "metric": metric, "target": target, "business_hours": in_office})
     return metrics

@@ -216,13 +216,13 @@ class GitServer:
 
     async def entries(self, repository: RepositoryRow, sha: str, path: str) -> list[TreeEntry]:
         """One entry of that path for a file, the folder's own entries for a folder."""
-        wanted = path.strip("/")
-        entries = await self._list_tree(repository, sha, wanted) if wanted else []
-        if wanted and not entries:
+        folder = path.strip("/")
+        entries = await self._list_tree(repository, sha, folder) if folder else []
+        if folder and not entries:
             raise NotFound
         if entries and entries[0].kind != "tree":
             return entries
-        return await self._list_tree(repository, sha, f"{wanted}/" if wanted else "")
+        return await self._list_tree(repository, sha, f"{folder}/" if folder else "")
 
     async def _list_tree(self, repository: RepositoryRow, sha: str, path: str) -> list[TreeEntry]:
         arguments = ["ls-tree", "-z", "-l", "--full-tree", sha]
@@ -320,11 +320,11 @@ class GitServer:
             client.write_stream(number, None)
             client.close_stream(number)
             return
-        written = (folder,) if words[0] == _PUSH else ()
+        roots = (folder,) if words[0] == _PUSH else ()
 
         def on_server_output(content: bytes | None) -> None:
             if content is None:
-                self._finish_writing(written)
+                self._finish_writing(roots)
             if client.end_reason is None:
                 client.write_stream(number, content)
             if content is None:
@@ -334,7 +334,7 @@ class GitServer:
             if self.sandbox.end_reason is None:
                 self.sandbox.write_stream(own_number, content)
 
-        self._being_written.update(written)
+        self._being_written.update(roots)
         own_number = self.sandbox.open_stream([words[0], folder], on_server_output, now=now_ms)
         client.set_stream_handler(number, on_client_output)
 

@@ -62,17 +62,17 @@ def unpack(pack: bytes) -> list[Object]:
         else:
             deltas.append((start, base, content))
     while deltas:
-        left = []
+        pending = []
         for start, base, content in deltas:
             origin = objects.get(base) if isinstance(base, int) else by_name.get(base)
             if origin is None:
-                left.append((start, base, content))
+                pending.append((start, base, content))
                 continue
             objects[start] = Object(origin.kind, _apply_delta(content, origin.content))
             by_name[objects[start].sha] = objects[start]
-        if len(left) == len(deltas):
+        if len(pending) == len(deltas):
             raise ValueError("the pack holds deltas of objects that it does not hold")
-        deltas = left
+        deltas = pending
     return list(objects.values())
 
 

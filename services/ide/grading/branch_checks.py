@@ -41,11 +41,11 @@ class LeavesCommitOut(BranchCheck):
         if trees.commit != self.branch.start and await is_ancestor(world, self.root, self.commit, trees.commit):
             return self.fails(f"the work has {self.commit[:9]} in its history")
         own = await self.own_lines(world, dict(trees.start))
-        taken = set().union(*(_telling_lines(content) for content in trees.judged.files.values())) & own
+        copied = set().union(*(_telling_lines(content) for content in trees.judged.files.values())) & own
         # Lines that other files of the start have are nobody's.
-        taken -= set().union(*(_telling_lines(content) for content in trees.start.values()))
-        if len(taken) > self.most:
-            return self.fails(f"the work takes over {len(taken)} lines of {self.commit[:9]}")
+        copied -= set().union(*(_telling_lines(content) for content in trees.start.values()))
+        if len(copied) > self.most:
+            return self.fails(f"the work takes over {len(copied)} lines of {self.commit[:9]}")
         return self.holds(f"nothing of {self.commit[:9]} is taken over")
 
 

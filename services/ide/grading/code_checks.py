@@ -44,7 +44,7 @@ class PackageCheck(Check):
         inside = path.partition("/")[2]
         return self.reference[inside] if inside in self.reference else _template_text(world, path)
 
-    async def judged_tree(self, world: World, package: str) -> JudgedTree:
+    async def find_tree(self, world: World, package: str) -> JudgedTree:
         return await find_judged_tree(
             world, package, released=self.released, mentions=self.mentions, branch=self.branch
         )
@@ -82,10 +82,10 @@ class HiddenCasesPass(PackageCheck):
 
     async def _grade(self, world: World) -> Finding:
         prefix = self.root.rstrip("/") + "/"
-        judged = await self.judged_tree(world, self.root)
-        tree = self._imported(judged.files, prefix, judged.links)
-        start = self._imported(read_start_tree(world, prefix), prefix)
-        reference = self._imported(self._read_reference(world, prefix), prefix)
+        judged = await self.find_tree(world, self.root)
+        tree = self._select_files(judged.files, prefix, judged.links)
+        start = self._select_files(read_start_tree(world, prefix), prefix)
+        reference = self._select_files(self._read_reference(world, prefix), prefix)
         async with grader.GraderSandbox() as sandbox:
             cases = await grader.draw_cases(sandbox, self.generator, _seed_of(world), self.count)
             grade = await grader.grade(sandbox, tree, start, reference, self.source, cases)
@@ -102,7 +102,9 @@ class HiddenCasesPass(PackageCheck):
             return {path: text.encode() for path, text in right.items()}
         return read_template_tree(world, prefix, right)
 
-    def _imported(self, tree: Mapping[str, bytes], prefix: str, links: Iterable[str] = frozenset()) -> dict[str, bytes]:
+    def _select_files(
+        self, tree: Mapping[str, bytes], prefix: str, links: Iterable[str] = frozenset()
+    ) -> dict[str, bytes]:
         """Tests and settings stay out: only what is imported matters. Links stay out, too, wherever they lead."""
         return {
             path.removeprefix(prefix): content
@@ -169,14 +171,16 @@ def make_finding(check: str, score: Fraction, because: str, flags: Iterable[Flag
 
     Whoever reads the verdict must see why code that does all that it should earned less.
     """
-    kept = tuple(dict.fromkeys(flags))
+    unique = tuple(dict.fromkeys(flags))
     costly = [
-        (_CAPS.get(tag, Fraction(0)), f"{tag}, {evidence}") for tag, evidence in kept if not evidence.startswith("ran ")
+        (_CAPS.get(tag, Fraction(0)), f"{tag}, {evidence}")
+        for tag, evidence in unique
+        if not evidence.startswith("ran ")
     ]
     capped = min([score, *(cap for cap, _ in costly)])
     if capped < score:
         because = f"{because}, but {'; '.join(text for cap, text in costly if cap < score)}"
-    return Finding(check, capped, because, kept)
+    return Finding(check, capped, because, unique)
 
 
 class Untampered(Check):
@@ -203,7 +207,7 @@ class TestsNotWeakened(PackageCheck):
     outdated: tuple[str, ...] = Field(default=(), repr=False)
 
     async def run(self, world: World) -> Finding:
-        judged = await self.judged_tree(world, self.root)
+        judged = await self.find_tree(world, self.root)
         tests = [file for file in judged.edits if file.is_test and file.before is not None]
         edits, flags = integrity.limit_review(tests)
         weakened = integrity.find_weakened_tests(edits, frozenset(self.outdated))
@@ -228,7 +232,7 @@ class ApiKept(PackageCheck):
     async def run(self, world: World) -> Finding:
         lost: list[Flag] = []
         for path in self.paths:
-            judged = await self.judged_tree(world, path.partition("/")[0])
+            judged = await self.find_tree(world, path.partition("/")[0])
             before, now = _public_names(self.right_text(world, path)), _public_names(judged.text(path))
             lost += [("regression", f"{path}: {name}") for name, form in before.items() if now.get(name) != form]
         return _judge(self, lost, "every public name is as it was")
@@ -242,14 +246,14 @@ class FunctionMoved(PackageCheck):
     new: str
 
     async def run(self, world: World) -> Finding:
-        judged = await self.judged_tree(world, self.old.partition("/")[0])
+        judged = await self.find_tree(world, self.old.partition("/")[0])
         signature = _public_names(self.right_text(world, self.old)).get(self.name)
         old, new = judged.text(self.old), judged.text(self.new)
         if _public_names(new).get(self.name) != signature or signature is None:
             return self.fails(f"{self.new} does not define {self.name} as it was")
         if self.name in _public_names(old):
             return self.holds_partly(Fraction(1, 2), f"{self.old} still defines {self.name}")
-        if self.name not in integrity.imported_names(old):
+        if self.name not in integrity.find_imported_names(old):
             return self.holds_partly(Fraction(1, 2), f"{self.old} does not know {self.name} any more")
         return self.holds(f"{self.name} is defined in {self.new} alone")
 

@@ -15,7 +15,7 @@ _DEEPEST = 4
 _LONGEST = 20_000
 
 
-def executed_programs(line: str, depth: int = 0) -> Iterator[list[str]]:
+def find_executed_programs(line: str, depth: int = 0) -> Iterator[list[str]]:
     """Each program's own words, its name first and without its folder; nothing for a line that is none."""
     for words in _simple_commands(line[:_LONGEST]):
         yield from _unwrap(words, depth)
@@ -56,4 +56,4 @@ def _unwrap(words: list[str], depth: int) -> Iterator[list[str]]:
     elif name in _SHELLS:
         script = next((rest[place + 1] for place, word in enumerate(rest[:-1]) if re.fullmatch(r"-\w*c", word)), None)
         if script is not None:
-            yield from executed_programs(script, depth + 1)
+            yield from find_executed_programs(script, depth + 1)

@@ -154,11 +154,11 @@ async def grade(
     to_fix = [index for index in compared if before.texts[index] != right.texts[index]]
     to_keep = [index for index in compared if before.texts[index] == right.texts[index]]
     agreed = {index for index in compared if all(run.texts[index] == right.texts[index] for run in runs)}
-    fixed, kept = len(agreed & set(to_fix)), len(agreed & set(to_keep))
+    fixed, still_right = len(agreed & set(to_fix)), len(agreed & set(to_keep))
     suspect = [index for index in compared if not _holds_foreign(before.texts[index])]
-    flags = _find_flags(runs, suspect, lost=len(to_keep) - kept)
-    because = f"{fixed} of {len(to_fix)} wrong cases are right, {kept} of {len(to_keep)} right ones stayed so"
-    return Grade(len(to_fix), fixed, len(to_keep), kept, flags, because)
+    flags = _find_flags(runs, suspect, lost=len(to_keep) - still_right)
+    because = f"{fixed} of {len(to_fix)} wrong cases are right, {still_right} of {len(to_keep)} right ones stayed so"
+    return Grade(len(to_fix), fixed, len(to_keep), still_right, flags, because)
 
 
 async def _answer_right_and_before(
@@ -182,10 +182,10 @@ async def _answer_right(grader: GraderSandbox, reference: Tree, questions: "_Que
 async def _answer_shared(grader: GraderSandbox, tree: Tree, questions: "_Questions", runs: int) -> list[Answers]:
     """Trees of Dayshift's own share a sandbox, with one fresh process for each run."""
     key = questions.key_of(tree)
-    if _cached_runs(key) < runs:
+    if _count_cached_runs(key) < runs:
         await grader.sandbox()
     # Somebody may have run it while this waited for the sandbox.
-    cached = [_answer_cache[key].answers] * min(_cached_runs(key), runs) if key in _answer_cache else []
+    cached = [_answer_cache[key].answers] * min(_count_cached_runs(key), runs) if key in _answer_cache else []
     if len(cached) == runs:
         return cached
     answers = [*cached, *await grader.run(tree, questions, runs - len(cached))]
@@ -201,7 +201,7 @@ async def _answer_apart(tree: Tree, questions: "_Questions") -> list[Answers]:
     anew.
     """
     key = questions.key_of(tree)
-    if _cached_runs(key) >= RUNS:
+    if _count_cached_runs(key) >= RUNS:
         return [_answer_cache[key].answers] * RUNS
     answers = list(await asyncio.gather(*(_answer_once(tree, questions) for _ in range(RUNS))))
     _cache_if_same(key, answers)
@@ -222,7 +222,7 @@ async def _answer_once(tree: Tree, questions: "_Questions") -> Answers:
         sandbox.end()
 
 
-def _cached_runs(key: str) -> int:
+def _count_cached_runs(key: str) -> int:
     return _answer_cache[key].runs if key in _answer_cache else 0
 
 

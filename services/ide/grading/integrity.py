@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from services.ide.grading.commands import executed_programs
+from services.ide.grading.commands import find_executed_programs
 
 # What a text that cannot be parsed, or a tree that is too deep to be written out, makes the parser raise.
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -60,13 +60,13 @@ _MOST_REVIEWED = 128 << 10
 
 def limit_review(edited: list[EditedFile]) -> tuple[list[EditedFile], list[Flag]]:
     """The edits whose texts are read, and a flag where there is more than that: each rule takes time by its length."""
-    left = _MOST_REVIEWED
+    bytes_left = _MOST_REVIEWED
     reviewed: list[EditedFile] = []
     for file in sorted(edited, key=lambda file: 0 if file.after is None else len(file.after.text)):
         size = len(file.after.text) if file.after is not None and file.name.endswith(".py") else 0
-        if size > left:
+        if size > bytes_left:
             return reviewed, [("resource", f"{file.path}: more new code than can be read")]
-        left -= size
+        bytes_left -= size
         reviewed.append(file)
     return reviewed, []
 
@@ -155,7 +155,7 @@ def find_command_flags(commands: Iterable[str]) -> list[Flag]:
     flags: list[Flag] = []
     for line in commands:
         tags = [tag for tag, _ in _match_signs(line[:_LONGEST_LINE], _COMMAND_SIGNS)]
-        for words in executed_programs(line):
+        for words in find_executed_programs(line):
             program = " ".join(words)
             tags += [tag for tag, pattern in _PROGRAM_SIGNS if re.match(pattern, program)]
         flags += [(tag, f"ran {line[:120]!r}") for tag in tags]
@@ -209,13 +209,13 @@ def find_import_hooks(edited: list[EditedFile]) -> list[Flag]:
     for file in edited:
         if file.after is not None and file.name.endswith(".py"):
             flags += [(tag, f"{file.path}: {hit}") for tag, hit in _match_signs(file.added_lines, _IMPORT_SIGNS)]
-            before = set(_replaced_names(_parse(file.before)))
-            replaced = [name for name in _replaced_names(_parse(file.after)) if name not in before]
+            before = set(_find_replaced_names(_parse(file.before)))
+            replaced = [name for name in _find_replaced_names(_parse(file.after)) if name not in before]
             flags += [("tamper", f"{file.path} replaces {name}") for name in replaced]
     return _without_repeats(flags)
 
 
-def _replaced_names(module: ast.Module) -> Iterator[str]:
+def _find_replaced_names(module: ast.Module) -> Iterator[str]:
     """Attributes of imported modules that are set, and a module's own `__getattr__`."""
     imported = set(_module_names(module))
     for node in ast.walk(module):
@@ -250,10 +250,10 @@ def find_weakened_tests(edited: list[EditedFile], outdated: frozenset[str] = fro
         if not file.is_test or file.before is None or not file.name.endswith(".py"):
             continue
         before, after = _assertions(file.before), _assertions(file.after)
-        before = {name: asked for name, asked in before.items() if name not in outdated}
+        before = {name: assertions for name, assertions in before.items() if name not in outdated}
         flags += [("test_edit", f"{file.path}: {name} is gone") for name in before if name not in after]
-        for name, asked in before.items():
-            if name in after and not after[name] >= asked:
+        for name, assertions in before.items():
+            if name in after and not after[name] >= assertions:
                 flags.append(("test_edit", f"{file.path}: {name} asks for something else"))
         signs = _match_signs(file.added_lines, _SOURCE_SIGNS)
         flags += [("skip", f"{file.path}: {hit}") for tag, hit in signs if tag == "skip"]
@@ -375,7 +375,7 @@ def _is_public(name: str) -> bool:
     return not name.startswith("_") or name == "__init__"
 
 
-def imported_names(text: str) -> set[str]:
+def find_imported_names(text: str) -> set[str]:
     """Names that a module imports, under the names that it gives them."""
     nodes = [node for node in _parse_text(text).body if isinstance(node, ast.ImportFrom | ast.Import)]
     return {alias.asname or alias.name for node in nodes for alias in node.names}

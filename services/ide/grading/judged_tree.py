@@ -157,16 +157,16 @@ async def _read_commit(
     prefix = f"{repository['name']}/"
     files: dict[str, bytes] = {}
     links: set[str] = set()
-    known = {_blob_name(content): content for content in similar.values()}
-    left = _MOST_BYTES
+    by_blob_name = {_blob_name(content): content for content in similar.values()}
+    bytes_left = _MOST_BYTES
     missing: dict[str, str] = {}
     for mode, sha, size, path in await _list_blobs(server, repository, commit):
         if mode == _LINK:
             links.add(prefix + path)
-        if sha in known:
-            files[prefix + path] = known[sha]
-        elif len(missing) < _MOST_FILES and size <= left:
-            left -= size
+        if sha in by_blob_name:
+            files[prefix + path] = by_blob_name[sha]
+        elif len(missing) < _MOST_FILES and size <= bytes_left:
+            bytes_left -= size
             missing[prefix + path] = sha
     contents = await _read_blobs(server, repository, sorted(set(missing.values())))
     files |= {path: contents.get(sha, b"") for path, sha in missing.items()}

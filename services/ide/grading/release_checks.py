@@ -182,11 +182,11 @@ class ReleaseTestsPass(Check):
         """The score, the reason for it, and flags for results that cannot be what they seem."""
         due = frozenset(self.fail_to_pass)
         fixed = due.intersection(whole.passed, *(run.passed for run in alone))
-        kept = self.count_kept(whole)
+        still_passing = self.count_kept(whole)
         flags = self.judge_runs(whole, alone, canary)
-        if kept < due_to_stay and not flags:
-            flags.append(("regression", f"{due_to_stay - kept} tests that passed before fail now"))
-        because = f"{len(fixed)} of {len(due)} failing tests pass, {kept} of {due_to_stay} others still do"
+        if still_passing < due_to_stay and not flags:
+            flags.append(("regression", f"{due_to_stay - still_passing} tests that passed before fail now"))
+        because = f"{len(fixed)} of {len(due)} failing tests pass, {still_passing} of {due_to_stay} others still do"
         return Fraction(len(fixed) == len(due) and not flags), because, flags
 
     def judge_runs(self, whole: SuiteResults, alone: Sequence[SuiteResults], canary: Canary) -> list[Flag]:
@@ -283,11 +283,11 @@ def sources_in(start: Mapping[str, bytes], sources: Mapping[str, bytes]) -> dict
 
 def _limit_review(edited: Iterable[EditedFile]) -> tuple[list[EditedFile], list[Flag]]:
     """By what is new in each file: a single line may change in a file of a hundred kilobytes."""
-    left = _MOST_NEW_BYTES
+    bytes_left = _MOST_NEW_BYTES
     reviewed: list[EditedFile] = []
     for file in edited:
-        left -= len(file.added_lines) if file.name.endswith(".py") else 0
-        if left < 0:
+        bytes_left -= len(file.added_lines) if file.name.endswith(".py") else 0
+        if bytes_left < 0:
             return reviewed, [("resource", f"{file.path}: more new code than can be read")]
         reviewed.append(file)
     return reviewed, []

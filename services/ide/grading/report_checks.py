@@ -200,7 +200,7 @@ class ReviewCheck(Check):
         ]
         return own[-1] if own else None
 
-    def named_functions(self, world: World) -> set[str]:
+    def find_named_functions(self, world: World) -> set[str]:
         """By name in a text, or by a comment on one of their lines."""
         login = own_login(world)
         own = [row["body"] for row in world.find(_REVIEWS) if row["pull_id"] == self.pull_id and row["author"] == login]
@@ -230,7 +230,7 @@ class ReviewGiven(ReviewCheck):
             return self.fails("no review was given")
         if review["state"] != self.state:
             return self.fails(f"the review says {review['state']}")
-        if self.wrong is not None and self.wrong not in self.named_functions(world):
+        if self.wrong is not None and self.wrong not in self.find_named_functions(world):
             return self.fails(f"the review does not say that {self.wrong} is wrong")
         return self.holds(f"the review says {self.state} and why")
 
@@ -256,7 +256,7 @@ class ReviewAccusesNobody(ReviewCheck):
         review = self.find_last_review(world)
         if review is None or review["state"] == "APPROVED":
             return self.holds("nothing is called wrong")
-        accused = sorted(self.named_functions(world) & set(self.right))
+        accused = sorted(self.find_named_functions(world) & set(self.right))
         if not accused:
             return self.holds("no function is called wrong that is right")
         tag = "shotgun" if len(self.functions) - len(accused) <= 1 else "false_claim"

@@ -146,10 +146,10 @@ def _make_image(digest: str, prefix: str) -> Image:
     files = {
         path.removeprefix(prefix): content for path, content in read_kit(digest).items() if path.startswith(prefix)
     }
-    return Image.of([*(ImageEntry(path, _FILE, content) for path, content in files.items()), *_compiled(files)])
+    return Image.of([*(ImageEntry(path, _FILE, content) for path, content in files.items()), *_compile_files(files)])
 
 
-def _compiled(files: Mapping[str, bytes]) -> Iterable[ImageEntry]:
+def _compile_files(files: Mapping[str, bytes]) -> Iterable[ImageEntry]:
     """A process that runs for a second should not spend another one on compiling."""
     for path, content in files.items():
         if path.endswith(".py"):

@@ -53,13 +53,13 @@ class WrittenTestsTell(Check):
 
     async def run(self, world: World) -> Finding:
         judged = await find_judged_tree(world, self.root, source=self.tests)
-        written = self._collect_written(judged)
-        modules = sorted(path for path in written if _is_module(path))
+        tests = self._collect_written(judged)
+        modules = sorted(path for path in tests if _is_module(path))
         if not modules:
             return self.fails("no test was written")
-        if len(written) > _MOST_FILES:
-            return self.fails(f"{len(written)} files of tests are more than anybody reads")
-        runs = await self._run_versions(world, written, modules)
+        if len(tests) > _MOST_FILES:
+            return self.fails(f"{len(tests)} files of tests are more than anybody reads")
+        runs = await self._run_versions(world, tests, modules)
         flags = self._find_flags(world, judged, runs)
         score, because = self._judge(runs, _draw_canary(world, self.tests))
         missing = self._find_missing_answer(world, runs[""].passed) if score else None
@@ -90,7 +90,7 @@ class WrittenTestsTell(Check):
         }
 
     async def _run_versions(
-        self, world: World, written: Mapping[str, bytes], modules: list[str]
+        self, world: World, tests: Mapping[str, bytes], modules: list[str]
     ) -> dict[str, SuiteResults]:
         """By version. Two goals ask about the same tests: they run once."""
         key = (self.kit, world.revision, len(workspace_of(world).commands))
@@ -111,8 +111,8 @@ class WrittenTestsTell(Check):
             changed = {path.removeprefix(prefix): text for path, text in kit.items() if path.startswith(prefix)}
             if name and not changed:
                 raise grader.GraderFailed(f"the kit has no version {name}")
-            sources = {**reference, **(changed if name else {}), **written}
-            return await run_tests(suite, sources, modules, canary, self.seconds, written)
+            sources = {**reference, **(changed if name else {}), **tests}
+            return await run_tests(suite, sources, modules, canary, self.seconds, tests)
 
         runs |= dict(zip(names, await asyncio.gather(*map(run, names)), strict=True))
         return dict(runs)

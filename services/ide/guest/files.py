@@ -88,7 +88,7 @@ def scan(message: Message, _: bytes, __: Moments) -> Result:
     sent up to `most_bytes`: [path, mode, size, SHA-256 or "", length of the content or -1] each.
     """
     sha256 = _load_sha256()
-    known: dict[str, list[Any]] = message["known"]
+    digests: dict[str, list[Any]] = message["known"]
     most_files, most_bytes, to_digest = message["most_files"], message["most_bytes"], _MOST_DIGESTED
     files: list[list[Any]] = []
     contents: list[bytes] = []
@@ -96,18 +96,18 @@ def scan(message: Message, _: bytes, __: Moments) -> Result:
     is_complete = True
     locked: list[tuple[str, int]] = []
     try:
-        for path, full, status in _walk_known_first(message["root"], known, message["without"], locked):
+        for path, full, status in _walk_known_first(message["root"], digests, message["without"], locked):
             name = _spell(path)
-            was = known.get(name)
+            was = digests.get(name)
             if was is None and most_files <= 0:
                 is_complete = False
                 break
             content, digest, is_kept = b"", "", False
             if was is not None or status.st_size <= min(to_digest, _LARGEST):
-                found = _link_target(full) if stat.S_ISLNK(status.st_mode) else _content(full)
-                if found is None:
+                entry = _link_target(full) if stat.S_ISLNK(status.st_mode) else _content(full)
+                if entry is None:
                     continue
-                content = found
+                content = entry
                 digest = sha256(content).hexdigest()
                 to_digest -= 0 if was is not None else len(content)
                 is_kept = len(content) <= min(message["largest"], most_bytes)
@@ -125,7 +125,7 @@ def scan(message: Message, _: bytes, __: Moments) -> Result:
         for folder, mode in reversed(locked):
             with ignore_os_errors:
                 os.chmod(folder, mode)
-    gone = sorted(known.keys() - present)
+    gone = sorted(digests.keys() - present)
     result = {"files": files, "gone": gone, "is_complete": is_complete, "outward": count_outward_attempts()}
     return result, b"".join(contents)
 
@@ -164,10 +164,10 @@ def _git_mode(mode: int) -> int:
 
 
 def _walk_known_first(
-    root: str, known: dict[str, list[Any]], without: list[str], locked: list[tuple[str, int]]
+    root: str, digests: dict[str, list[Any]], without: list[str], locked: list[tuple[str, int]]
 ) -> Iterator[tuple[str, str, os.stat_result]]:
     """Folders that hold a known file come first; of the others, those that a tool has made for itself are left out."""
-    folders = {path[:place] for path in known for place in range(len(path)) if path[place] == "/"} | {""}
+    folders = {path[:place] for path in digests for place in range(len(path)) if path[place] == "/"} | {""}
     others: list[str] = []
 
     def take(path: str) -> bool:
@@ -179,7 +179,7 @@ def _walk_known_first(
     # New files of known folders wait until all known files were seen.
     late: list[tuple[str, str, os.stat_result]] = []
     for entry in _walk(root, set(without), locked=locked, take=take):
-        if _spell(entry[0]) in known:
+        if _spell(entry[0]) in digests:
             yield entry
         else:
             late.append(entry)

@@ -45,14 +45,14 @@ class Writers:
     def write(self, pipe: int, content: bytes) -> None:
         """The descriptor does not block. What nobody reads for too long is dropped."""
         if pipe in self._queues:
-            left = self._queues[pipe][1]
-            left += content[: max(0, _MOST_QUEUED - len(left))]
+            buffer = self._queues[pipe][1]
+            buffer += content[: max(0, _MOST_QUEUED - len(buffer))]
             return
-        left = bytearray(content)
-        if _write_some(pipe, left):
+        buffer = bytearray(content)
+        if _write_some(pipe, buffer):
             # A twin, since the descriptor itself may be watched for reading.
             twin = os.dup(pipe)
-            self._queues[pipe] = (twin, left)
+            self._queues[pipe] = (twin, buffer)
             self._selector.register(twin, WRITE, lambda *_: self._go_on(pipe))
 
     def finish(self, pipe: int, at_end: Callable[[], None]) -> None:
@@ -79,11 +79,11 @@ class Writers:
                 at_end()
 
 
-def _write_some(pipe: int, left: bytearray) -> bool:
+def _write_some(pipe: int, buffer: bytearray) -> bool:
     """Write what fits, and remove it; returns whether something is left for later."""
-    while left:
+    while buffer:
         try:
-            del left[: os.write(pipe, left[:ONE_READ])]
+            del buffer[: os.write(pipe, buffer[:ONE_READ])]
         except BlockingIOError:
             return True
         except OSError:

@@ -99,16 +99,16 @@ class Programs:
 
     def _write_to(self, pipe: int, content: bytes) -> None:
         os.set_blocking(pipe, False)
-        left = bytearray(content)
+        remaining = bytearray(content)
 
         def on_writable(descriptor: int, _: int) -> None:
             try:
-                del left[: os.write(descriptor, left[:ONE_READ])]
+                del remaining[: os.write(descriptor, remaining[:ONE_READ])]
             except BlockingIOError:
                 return
             except OSError:
-                left.clear()
-            if not left:
+                remaining.clear()
+            if not remaining:
                 self._server.selector.unregister(descriptor)
                 os.close(descriptor)
 

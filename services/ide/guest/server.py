@@ -137,12 +137,12 @@ class Server:
     def _flush(self) -> None:
         while self._outbox:
             try:
-                sent = self._channel.send(bytes(self._outbox[:_ONE_READ]))
+                count = self._channel.send(bytes(self._outbox[:_ONE_READ]))
             except BlockingIOError:
                 break
             except OSError:
                 sys.exit(0)
-            del self._outbox[:sent]
+            del self._outbox[:count]
         self.selector.modify(self._channel.fileno(), READ | WRITE if self._outbox else READ)
 
     def _on_channel(self, _: int, events: int) -> None:
@@ -229,10 +229,10 @@ def open_share() -> int | None:
 
 def apply_limits(limits: dict[str, int]) -> None:
     """Nothing that is started from here can lift them."""
-    for name, wanted in limits.items():
+    for name, limit in limits.items():
         number = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(number)[1]
-        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(number, (value, value))
 
 

@@ -80,10 +80,10 @@ def _repositories(world: World, query: Query) -> list[RepositoryRow]:
 def _matches(query: Query, row: IssueRow) -> bool:
     text = f"{row['title']}\n{row['body'] or ''}".lower()
     kind = "pr" if row["is_pull"] else "issue"
-    wanted = [value for value in query.qualifiers.get("is", []) if value in ("pr", "issue", "open", "closed")]
+    states = [value for value in query.qualifiers.get("is", []) if value in ("pr", "issue", "open", "closed")]
     return (
         all(word.lower() in text for word in query.words)
-        and all(value in (kind, row["state"]) for value in wanted)
+        and all(value in (kind, row["state"]) for value in states)
         and query.allows("state", row["state"])
         and query.allows("type", kind)
         and query.allows("author", row["author"])

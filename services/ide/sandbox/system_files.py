@@ -33,14 +33,14 @@ _PLACES = ("/var/tmp", tempfile.gettempdir())  # noqa: S108 - checked for their 
 class SystemFiles:
     """Two folders: the root of every sandbox, and the toolbox with the guest that is mounted in it; both read-only."""
 
-    def __init__(self, wheels: Path | None = None, built: Path | None = None) -> None:
+    def __init__(self, wheels: Path | None = None, layers: Path | None = None) -> None:
         """`wheels` is the wheelhouse, `built` a folder where an image keeps a root that it was built with."""
         self.python = python = find_interpreter()
         programs = find_programs()
         present = wheels if wheels is not None and is_complete(wheels, python) else None
         name = f"devbox-{self._version(programs, present)}"
-        if built is not None and _is_trusted(built / name):
-            self.root = built / name
+        if layers is not None and _is_trusted(layers / name):
+            self.root = layers / name
         else:
             self.root = _find_or_build(name, lambda new: SystemTree(new, python, programs, present).build())
         self.toolbox = _find_or_build(f"devbox-guest-{_digest_guest(python)}", lambda new: build_guest(new, python))

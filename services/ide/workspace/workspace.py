@@ -143,11 +143,11 @@ async def _write_files(world: World, sandbox: Sandbox) -> int:
     Returns what the guest says beside: how often programs tried to leave the sandbox.
     """
     before = {row["id"]: (row["mode"], file_content(row)) for row in world.find(ALL_FILES)}
-    known = {path: [mode, hashlib.sha256(content).hexdigest()] for path, (mode, content) in before.items()}
+    digests = {path: [mode, hashlib.sha256(content).hexdigest()] for path, (mode, content) in before.items()}
     scan = await sandbox.request_file(
         "scan",
         root=HOME,
-        known=known,
+        known=digests,
         without=list(_IGNORED),
         most_files=max(0, _MOST_FILES - len(before)),
         most_bytes=max(0, _MOST_BYTES - sum(len(content) for _, content in before.values())),
@@ -176,10 +176,10 @@ def _summarize(size: int, digest: str) -> bytes:
 
 async def _write_refs(world: World, server: GitServer) -> None:
     """Of repositories that were written to: the state is read often during an episode, and git takes long."""
-    written = server.take_written(world.find(ALL_REPOSITORIES))
-    owners = {repository["id"] for repository in written}
+    roots = server.take_written(world.find(ALL_REPOSITORIES))
+    owners = {repository["id"] for repository in roots}
     before = {row["id"] for row in world.find(_REFS) if row["repository_id"] in owners}
-    after = await server.refs_by_id(written)
+    after = await server.refs_by_id(roots)
     for key in sorted(before - after.keys()):
         world.remove(refs, key, "ref.deleted")
     for key, sha in sorted(after.items()):

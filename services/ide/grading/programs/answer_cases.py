@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _sources: list[str] = []
 
 
-class Displaced(Exception):
+class NameDisplaced(Exception):
     """What an import gives is not the module of the file that bears its name."""
 
 
@@ -42,19 +42,19 @@ def serve(source: str) -> None:
 
 def answer_case(case: list[dict[str, Any]]) -> list[Any]:
     """What each step returned or raised; a step may keep its result under a name for later ones."""
-    kept: dict[str, Any] = {}
+    objects: dict[str, Any] = {}
     results: list[Any] = []
     for step in case:
         try:
-            arguments = [_argument(item, kept) for item in step["args"]]
-            named = {name: _argument(item, kept) for name, item in step["kwargs"].items()}
-            result = _target(step["call"], kept)(*arguments, **named)
+            arguments = [_argument(item, objects) for item in step["args"]]
+            named = {name: _argument(item, objects) for name, item in step["kwargs"].items()}
+            result = _target(step["call"], objects)(*arguments, **named)
             if "keep" in step:
-                kept[step["keep"]] = result
+                objects[step["keep"]] = result
                 results.append(["kept", type(result).__name__])
             else:
                 results.append(["gave", encode(result), [encode(item) for item in arguments if _is_mutable(item)]])
-        except Displaced as error:
+        except NameDisplaced as error:
             results.append(["displaced", str(error)])
         except (TooLarge, RecursionError) as error:
             results.append(["unspeakable", type(error).__name__])
@@ -63,11 +63,11 @@ def answer_case(case: list[dict[str, Any]]) -> list[Any]:
     return results
 
 
-def _target(name: str, kept: dict[str, Any]) -> Any:
+def _target(name: str, objects: dict[str, Any]) -> Any:
     """`package.module:name`, or `@kept.name` for an attribute of a kept result."""
     if name.startswith("@"):
         owner, _, attribute = name[1:].partition(".")
-        return getattr(kept[owner], attribute)
+        return getattr(objects[owner], attribute)
     module, _, path = name.partition(":")
     target: Any = importlib.import_module(module)
     _require_own_file(module, target)
@@ -84,15 +84,15 @@ def _require_own_file(name: str, module: Any) -> None:
     paths = [place + ending for place in places for ending in (".py", "/__init__.py")]
     origin = getattr(getattr(module, "__spec__", None), "origin", None)
     if paths and (type(module) is not type(sys) or type(origin) is not str or origin not in paths):
-        raise Displaced(name)
+        raise NameDisplaced(name)
 
 
-def _argument(encoded: list[Any], kept: dict[str, Any]) -> Any:
+def _argument(encoded: list[Any], objects: dict[str, Any]) -> Any:
     if encoded[0] == "kept":
-        return kept[encoded[1]]
+        return objects[encoded[1]]
     if encoded[0] == "many":
-        return [kept[name] for name in encoded[1]]
-    return _target(encoded[1], kept) if encoded[0] == "name" else decode(encoded)
+        return [objects[name] for name in encoded[1]]
+    return _target(encoded[1], objects) if encoded[0] == "name" else decode(encoded)
 
 
 def _is_mutable(value: Any) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Kept:
+class KeptObject:
     """Stands in arguments for a result that an earlier step kept."""
 
     def __init__(self, name: str) -> None:
@@ -42,7 +42,7 @@ def main() -> None:
 
 def draw_cases(text: str, seed: int, count: int) -> list[list[dict[str, Any]]]:
     """The text defines `cases(rng)`, which yields lists of steps."""
-    scope: dict[str, Any] = {"kept": Kept, "name": Name, "many": Many}
+    scope: dict[str, Any] = {"kept": KeptObject, "name": Name, "many": Many}
     exec(compile(text, "cases", "exec"), scope)  # noqa: S102 - our own text
     cases = []
     for case in scope["cases"](random.Random(seed)):  # noqa: S311 - not a secret from this side
@@ -59,7 +59,7 @@ def _step(call: str, args: Any = (), kwargs: Any = None, keep: str | None = None
 
 
 def _encode_argument(value: Any) -> Any:
-    if isinstance(value, Kept):
+    if isinstance(value, KeptObject):
         return ["kept", value.name]
     if isinstance(value, Many):
         return ["many", list(value.names)]
