@@ -146,6 +146,8 @@ def test_a_group_without_spread_is_marked() -> None:
     (group,) = build_groups(rows)
 
     assert (group["passed"], group["pass_power_k"], group["zero_spread"]) == (2, 1.0, True)
+    (alone,) = build_groups(rows[:1])
+    assert (alone["spread"], alone["zero_spread"]) == (None, False)
 
 
 def test_a_comparison_pairs_calls_and_finds_the_first_divergence() -> None:

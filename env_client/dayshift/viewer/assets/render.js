@@ -1,6 +1,6 @@
 // What a product answered, shown as what it is: a ticket, a contact, an invoice, a diff, a terminal.
 import { append, details, h } from "./dom.js";
-import { bytes, epoch, money, oneLine, terminalPieces, visible } from "./format.js";
+import { bytes, epoch, money, oneLine, plural, terminalPieces, visible } from "./format.js";
 
 const FIRST_CHARS = 6000;
 const MORE_CHARS = 60000;
@@ -280,13 +280,13 @@ function recordTable(value) {
   return h(
     "div",
     { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Records" },
-    h("p", { class: "muted" }, `${items.length} records${more !== null && more !== items.length ? ` of ${more}` : ""}`),
+    h("p", { class: "muted" }, `${plural(items.length, "record")}${more !== null && more !== items.length ? ` of ${more}` : ""}`),
     items.length
       ? h(
           "table",
-          { class: "plain" },
+          { class: "plain records" },
           h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, visible(name))))),
-          h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((name) => h("td", {}, oneLine(row[name] ?? "", 60)))))),
+          h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((name) => h("td", { title: oneLine(row[name] ?? "", 300) }, oneLine(row[name] ?? "", 60)))))),
         )
       : null,
     items.length > MOST_ROWS ? h("p", { class: "muted" }, `The first ${MOST_ROWS} are shown; the raw answer has all.`) : null,
@@ -300,7 +300,7 @@ function recordCells(item) {
   const cells = {};
   for (const name of [...telling, ...Object.keys(source)]) {
     const value = source[name];
-    if (name in cells || value === null || value === undefined || value === "" || typeof value === "object") continue;
+    if (name in cells || /(^|_)url$/.test(name) || value === null || value === undefined || value === "" || typeof value === "object") continue;
     cells[name] = ["amount", "total"].includes(name) && source.currency ? money(value, source.currency) : ["created"].includes(name) ? epoch(value) : value;
     if (Object.keys(cells).length >= 6) break;
   }
