@@ -188,6 +188,16 @@ KINDS = (
         {"stdout": f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{PATCH}\n", "stderr": "", "exit_code": 0},
     ),
     ("crm.contacts.get", 500, {"message": "internal error"}),
+    (
+        "ide.issues.get",
+        200,
+        {"number": 7, "title": "Wrong rank", "state": "open", "labels": [{"name": "bug"}], "body": "It ranks wrongly."},
+    ),
+    (
+        "desk.users.me",
+        200,
+        {"user": {"id": 3, "name": "Leigh Holloway", "role": "admin", "email": "l@x.io", "tags": []}},
+    ),
     ("ide.runtime.execute", 200, {"stdout": "@@ not a diff\n+ a list\n", "stderr": "", "exit_code": 1}),
 )
 

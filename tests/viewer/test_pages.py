@@ -574,3 +574,19 @@ def test_what_is_typed_while_the_list_loads_is_not_lost(viewer: ServedViewer, op
     expect(page.locator("#search")).to_have_value("Two payments")
     expect(page.locator("#search")).to_be_focused()
     expect(page.locator(".episode-row:not(.head)")).to_have_count(6)
+
+
+def test_the_list_is_filtered_by_what_reviewers_said(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK, ORACLE)
+    viewer.reviews.save(Review(key=DESK.manifest.episode_id, reviewer="bo", labels=["harm"], blame="model"))
+    page = open_page(viewer.url)
+
+    for label in ("harm", "model"):
+        page.locator("#filter-label").select_option(label)
+        page.wait_for_function("label => location.hash.includes(`label=${label}`)", arg=label)
+        expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
+        expect(page.locator(".episode-row:not(.head) .chip")).to_have_text(["harm", "model"])
+    page.locator("#filter-label").select_option("bad-task")
+    expect(page.get_by_text("No episode matches.")).to_be_visible()

@@ -101,8 +101,31 @@ const KINDS = [
   { matches: (v) => has(v, "object", "id"), draw: billingCard },
   { matches: (v) => ["stdout", "exit_code", "exitCode"].some((name) => has(v, name)), draw: terminalCard },
   { matches: (v) => has(v, "content") && typeof v.content === "string", draw: fileCard },
+  { matches: (v) => namedRecord(v) !== null, draw: (v) => namedCard(namedRecord(v)) },
   { matches: (v) => listOf(v) !== null, draw: recordTable },
 ];
+
+// A single record with a name: a person, an organisation, an issue, a pull request.
+function namedRecord(value) {
+  const parts = isObject(value) ? Object.values(value) : [];
+  const record = parts.length === 1 && isObject(parts[0]) ? parts[0] : value;
+  const isNamed = ["name", "title", "subject", "email"].some((name) => isObject(record) && typeof record[name] === "string" && record[name]);
+  return isNamed && ("id" in record || "number" in record) ? record : null;
+}
+
+function namedCard(record) {
+  const text = record.body || record.description || record.notes;
+  const nameOf = (part) => (isObject(part) ? part.login || part.name || part.ref || part.id : part);
+  return h(
+    "article",
+    { class: "card" },
+    h("h4", {}, "number" in record ? `#${record.number} ` : "", visible(record.title || record.name || record.subject || record.email)),
+    chips([record.state, record.status, record.role, record.type, ...(Array.isArray(record.labels) ? record.labels.map(nameOf) : [])]),
+    typeof text === "string" && text ? h("blockquote", {}, longText(text, { mono: false })) : null,
+    facts({ email: record.email, phone: record.phone, organization: record.organization_id, by: nameOf(record.user), assignee: nameOf(record.assignee), branch: nameOf(record.head), into: nameOf(record.base), created: record.created_at, updated: record.updated_at, id: record.id }),
+    details("All fields", () => fieldTable(record)),
+  );
+}
 
 function listOf(value) {
   if (Array.isArray(value)) return value.every(isObject) && value.length ? { items: value, more: null } : null;
@@ -316,13 +339,20 @@ export function flatten(value, prefix = "", into = {}) {
   return into;
 }
 
+// A name may be broken where its words end, so that no word is.
+export function fieldName(name) {
+  return visible(name)
+    .split(/(?<=[._])/)
+    .map((part, index) => (index ? [h("wbr"), part] : part));
+}
+
 export function fieldTable(value) {
-  const fields = Object.entries(flatten(value)).filter(([, part]) => part !== null && part !== "");
+  const fields = Object.entries(flatten(value)).filter(([, part]) => part !== null && part !== "" && !(typeof part === "object" && !Object.keys(part).length));
   const shown = fields.slice(0, 200);
   return h(
     "dl",
     { class: "fields" },
-    shown.map(([name, part]) => [h("dt", {}, visible(name)), h("dd", {}, fieldValue(part))]),
+    shown.map(([name, part]) => [h("dt", {}, fieldName(name)), h("dd", {}, fieldValue(part))]),
     fields.length > shown.length ? [h("dt", {}, "…"), h("dd", {}, `${fields.length - shown.length} more`)] : null,
   );
 }

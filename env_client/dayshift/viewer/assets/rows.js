@@ -1,7 +1,7 @@
 // What changed in the company: rows before and after, and by whom.
 import { details, h } from "./dom.js";
 import { actorClass, actorName, clockTime, epoch, plural, visible } from "./format.js";
-import { fieldValue, flatten } from "./render.js";
+import { fieldName, fieldValue, flatten } from "./render.js";
 
 // Values that a product keeps by itself say little to a reader.
 const QUIET = new Set(["updated_at", "hs_lastmodifieddate", "lastmodifieddate", "seq", "generated_timestamp"]);
@@ -79,7 +79,7 @@ function imageTable(fields, before, after) {
         h(
           "tr",
           { class: field.quiet ? "quiet-row" : "" },
-          h("th", { scope: "row" }, visible(field.name.replace(/^(body|properties)\./, ""))),
+          h("th", { scope: "row" }, fieldName(field.name.replace(/^(body|properties)\./, ""))),
           before ? h("td", { class: "before" }, shownValue(field.before, field.name)) : null,
           after ? h("td", { class: "after" }, shownValue(field.after, field.name)) : null,
         ),
