@@ -246,7 +246,8 @@ def test_two_attempts_are_aligned_and_their_worlds_compared(viewer: ServedViewer
 def test_a_models_words_and_a_teams_turns_are_shown(viewer: ServedViewer, open_page: OpenPage) -> None:
     model = open_page(episode_url(viewer, "model-1", "/s/7"))
     expect(model.locator(".speech")).to_contain_text("I call billing.refunds.create now.")
-    expect(model.locator(".episode-head")).to_contain_text("$0.0421")
+    for number in ("$0.0421", "14,200", "4.0 days", "98 ms"):
+        expect(model.locator(".episode-head .facts")).to_contain_text(number)
     first = open_page(episode_url(viewer, "model-1", "/s/1"))
     expect(first.locator(".speech").first).to_contain_text('find_operations {"query": "refund"}')
     last = open_page(episode_url(viewer, "model-1", f"/s/{len(DESK.steps)}"))
@@ -590,3 +591,15 @@ def test_the_list_is_filtered_by_what_reviewers_said(
         expect(page.locator(".episode-row:not(.head) .chip")).to_have_text(["harm", "model"])
     page.locator("#filter-label").select_option("bad-task")
     expect(page.get_by_text("No episode matches.")).to_be_visible()
+
+
+def test_attempts_that_all_earn_the_same_are_marked(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, ORACLE, vary(ORACLE, "again-1", attempt=1))
+    row = open_page(viewer.url + "#/?view=groups").locator("tbody tr")
+
+    expect(row).to_have_count(1)
+    expect(row.locator(".pill.warn")).to_have_text("zero spread")
+    expect(row).to_contain_text("100 % (k=2)")
+    row.get_by_role("link", name="Compare").click()
