@@ -33,7 +33,7 @@ class LivePage {
     this.episodes = h("div", { class: "scroll-x" });
     this.audit = h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Entries of the audit log" });
     this.looks = 0;
-    this.problem = h("p", { class: "bad", role: "alert", hidden: true });
+    this.problem = h("p", { class: "bad", role: "alert" });
     this.tail = h("section", { class: "panel tail", "aria-label": "The episode as it runs", hidden: true });
   }
 
@@ -86,7 +86,6 @@ class LivePage {
 
   complain(message) {
     this.problem.textContent = message;
-    this.problem.hidden = !message;
   }
 
   show(overview) {
