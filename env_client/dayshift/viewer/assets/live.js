@@ -244,14 +244,15 @@ class Tail {
   // What the agent was given, and nothing more: the brief, the calls so far, and its tools.
   play(context, resume) {
     const operation = h("input", { id: "play-operation", list: "play-operations", autocomplete: "off", spellcheck: "false" });
-    const schema = h("details", {}, h("summary", {}, "Parameters"));
+    const parameters = h("div", {});
+    const schema = h("details", {}, h("summary", {}, "Parameters"), parameters);
     const options = h("datalist", { id: "play-operations" }, [...context.operations, ...context.special].map((name) => h("option", { value: name })));
     const values = h("textarea", { id: "play-arguments", rows: "4", spellcheck: "false", class: "mono" });
     values.value = "{}";
     const answer = h("div", { class: "play-answer", "aria-live": "polite" });
-    operation.addEventListener("change", () => {
+    operation.addEventListener("input", () => {
       const tool = context.tools.find((each) => each.name === operation.value.replaceAll(".", "_"));
-      replace(schema, h("summary", {}, "Parameters"), tool ? [h("p", {}, visible(tool.description)), prettyJson(tool.parameters)] : h("p", { class: "muted" }, "Search for it with the tools, as the agent has to."));
+      replace(parameters, tool ? [h("p", {}, visible(tool.description)), prettyJson(tool.parameters)] : h("p", { class: "muted" }, "Search for it with the tools, as the agent has to."));
     });
     const send = async () => {
       try {
