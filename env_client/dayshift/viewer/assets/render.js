@@ -8,7 +8,10 @@ const MOST_ROWS = 40;
 
 // Text in chunks: a long one is not laid out at once.
 export function longText(text, { mono = true, label = "" } = {}) {
-  const box = h("div", { class: mono ? "text mono" : "text" });
+  // What may scroll by itself can be scrolled with the keyboard.
+  const scrolls = text.length > 1500 || text.split("\n", 26).length > 25;
+  const reach = scrolls ? { tabindex: "0", role: "group", "aria-label": label || "Text" } : {};
+  const box = h("div", { class: mono ? "text mono" : "text", ...reach });
   let shown = 0;
   const more = h("button", { type: "button", class: "quiet more" });
   const show = (size) => {
