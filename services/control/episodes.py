@@ -343,6 +343,8 @@ class Episodes:
     async def _settle(self, episode: OpenEpisode, ending: Ending) -> Verdict:
         """Writes the ending into the ledger first; only then is the episode over and the verdict published."""
         was_first = await self._ledger.end(ending)
+        # Whichever way it ended: what nobody can decide any more must not wait in the console.
+        self.approvals.withdraw(episode.id)
         self._forget(episode)
         with suppress(RegistryDown):
             await self._registry.disown(episode.id)

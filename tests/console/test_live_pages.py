@@ -139,6 +139,12 @@ def test_a_person_plays_on_from_the_page_and_hands_back(
     page = open_console("#/live")
     row = page.locator(f"tr[data-episode='{episode.id}']")
     row.get_by_role("button", name="Take over").click()
+    tools = {tool["function"]["name"]: tool["function"]["description"] for tool in episode.surface.openai_tools()}
+    own = next(name for name in episode.operations if name.replace(".", "_") in tools)
+    page.get_by_label("Operation").fill(own)
+    page.locator(".play summary").click()
+    expect(page.locator(".play details")).to_contain_text(tools[own.replace(".", "_")][:40])
+    expect(page.locator(".play details")).to_contain_text('"properties": {')
     page.get_by_label("Operation").fill("crm.contacts.list")
     page.get_by_label("Arguments, as JSON").fill('{"limit": 1}')
     page.get_by_role("button", name="Send").click()

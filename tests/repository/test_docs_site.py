@@ -124,13 +124,16 @@ def test_programs_of_the_clone_are_started_with_its_own_interpreter() -> None:
 
 
 def test_the_guide_to_reviews_names_every_tool_that_reads_recordings() -> None:
-    """And the page of the viewer leaves the way of working to it."""
+    """And the page of the viewer goes through ten trajectories, with pictures."""
     guide = (DOCS / "guides" / "review.md").read_text()
 
     for tool in ("report", "view", "review", "share", "verify"):
         assert f"dayshift {tool} runs/mine" in guide
     assert "(../console.md)" in guide
-    assert "(guides/review.md)" in (DOCS / "review.md").read_text()
+    viewer = (DOCS / "review.md").read_text()
+    assert "(guides/review.md)" in viewer
+    assert "## Ten trajectories in an hour" in viewer
+    assert "(../review.md#ten-trajectories-in-an-hour)" in guide
 
 
 def test_validates_promises_are_all_explained() -> None:

@@ -40,6 +40,22 @@ def test_the_dashboard_counts_by_version_and_family_with_intervals() -> None:
     assert board["actions"][0]["operations"] == {"desk.tickets.get": 6}
 
 
+def test_failures_that_differ_in_ids_and_numbers_are_one_cluster() -> None:
+    reasons = (
+        "1 of 2 goals not reached: desk CustomerContent: ticket 914269 is new",
+        "1 of 2 goals not reached: desk CustomerContent: ticket 917193 is new",
+        "billing InvoiceIs: in_xJPrAZ0TJH6KAiKa: status is open",
+    )
+    rows = [row(str(number), outcome="failed", because=reason) for number, reason in enumerate(reasons)]
+
+    clusters = build_dashboard(rows)["clusters"]
+
+    assert [(cluster["text"], cluster["examples"]) for cluster in clusters] == [
+        ("# of # goals not reached: desk CustomerContent: ticket # is new", ["0", "1"]),
+        ("billing InvoiceIs: #: status is open", ["2"]),
+    ]
+
+
 def test_a_dashboard_of_nothing_is_empty_and_no_error() -> None:
     board = build_dashboard([])
 

@@ -40,22 +40,36 @@ def unscored(episode: Trajectory) -> Trajectory:
 def by_model(episode: Trajectory) -> Trajectory:
     """The same episode as a model would have played it, with words and tokens."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": episode.manifest.brief}]
-    turns = []
-    for step in episode.steps:
+    turns: list[ModelTurn] = []
+
+    def reply(first: int, last: int, **written: Any) -> None:
         turns.append(
             ModelTurn(
                 messages_sent=len(messages),
                 finish_reason="tool_calls",
                 reasoning="The ticket names two payments.",
-                input_tokens=900 + 40 * step.number,
+                input_tokens=900 + 40 * first,
                 output_tokens=60,
                 seconds=1.25,
-                first_step=step.number,
-                last_step=step.number,
+                first_step=first,
+                last_step=last,
             )
         )
-        messages.append({"role": "assistant", "content": f"I call {step.operation} now."})
+        messages.append({"role": "assistant", "content": None, **written})
+
+    # A search for tools and the last words lead to no step.
+    search = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "find_operations", "arguments": '{"query": "refund"}'},
+    }
+    reply(1, 0, tool_calls=[search])
+    messages.append({"role": "tool", "tool_call_id": "c1", "content": "[]"})
+    for step in episode.steps:
+        reply(step.number, step.number, content=f"I call {step.operation} now.")
         messages.append({"role": "tool", "content": step.answer[:200]})
+    last = len(episode.steps)
+    reply(last + 1, last, content="The customer has the money back.")
     record = ModelRecord(
         provider="openai",
         model="model-of-this-test",
@@ -76,19 +90,21 @@ def by_team(episode: Trajectory) -> Trajectory:
     """The same episode as an orchestrator and its specialists would have played it."""
     last = len(episode.steps)
     steps = [step.model_copy(update={"actor": step.product or "orchestrator"}) for step in episode.steps]
-    turn = Turn(
-        number=1,
-        operation="ask",
-        arguments={"request": "Find the charge and refund it."},
-        asked="billing",
-        ended="reported",
-        first=2,
-        last=last - 1,
-        status=200,
-        answer="Done.",
-        clock=episode.steps[-1].clock,
-    )
-    return vary(episode, "team-1", steps=steps, turns=[turn], rewards={"orchestrator": 0.6, "billing": 0.4}, attempt=8)
+    common = {"operation": "ask", "ended": "reported", "status": 200, "clock": episode.steps[-1].clock}
+    turns = [
+        # A specialist may report without a call of its own: the next turn begins at the same step.
+        Turn(number=1, arguments={"request": "Is it urgent?"}, asked="desk", first=2, last=1, answer="No.", **common),
+        Turn(
+            number=2,
+            arguments={"request": "Find the charge and refund it."},
+            asked="billing",
+            first=2,
+            last=last - 1,
+            answer="Done.",
+            **common,
+        ),
+    ]
+    return vary(episode, "team-1", steps=steps, turns=turns, rewards={"orchestrator": 0.6, "billing": 0.4}, attempt=8)
 
 
 def record_all(folder: Path) -> None:
@@ -172,6 +188,16 @@ KINDS = (
         {"stdout": f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{PATCH}\n", "stderr": "", "exit_code": 0},
     ),
     ("crm.contacts.get", 500, {"message": "internal error"}),
+    (
+        "ide.issues.get",
+        200,
+        {"number": 7, "title": "Wrong rank", "state": "open", "labels": [{"name": "bug"}], "body": "It ranks wrongly."},
+    ),
+    (
+        "desk.users.me",
+        200,
+        {"user": {"id": 3, "name": "Leigh Holloway", "role": "admin", "email": "l@x.io", "tags": []}},
+    ),
     ("ide.runtime.execute", 200, {"stdout": "@@ not a diff\n+ a list\n", "stderr": "", "exit_code": 1}),
 )
 

@@ -3,10 +3,10 @@
 import asyncio
 import gzip
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from dayshift.cli import main
@@ -15,6 +15,7 @@ from dayshift.recorder import SCORED, Recorder
 from dayshift.viewer.compare import compare
 from dayshift.viewer.groups import build_groups
 from dayshift.viewer.layout import scan
+from dayshift.viewer.model import EpisodeQuery, EpisodeSummary
 from dayshift.viewer.recordings_source import RecordingsSource
 from dayshift.viewer.summarise import as_record, step_body, step_heads, summarise
 from dayshift.viewer.verdict_view import build_waterfall
@@ -138,6 +139,69 @@ def test_filters_narrow_and_sorting_leaves_the_unscored_last(recordings: Path) -
     assert run(source.episodes({"flagged": True}))["counts"]["flagged"] == 7
 
 
+_VALUES: dict[str, Callable[[EpisodeSummary], list[str]]] = {
+    "family": lambda row: [row["family"]],
+    "product": lambda row: row["products"],
+    "split": lambda row: [row["split"]],
+    "seed": lambda row: [str(row["seed"])],
+    "policy": lambda row: [row["policy"]],
+    "version": lambda row: [row["version"]],
+    "outcome": lambda row: [row["outcome"]],
+    "flag": lambda row: row["flags"],
+    "fault": lambda row: [row["faults"], *row["struck"]],
+    "run": lambda row: [row["run"]],
+    "group": lambda row: [row["group"]],
+}
+
+
+@pytest.mark.parametrize("name", _VALUES)
+def test_every_filter_finds_exactly_the_rows_that_have_one_of_its_values(recordings: Path, name: str) -> None:
+    source = index(recordings)
+    rows = run(source.summaries({}))
+    values = sorted({value for row in rows for value in _VALUES[name](row) if value})
+    assert values
+
+    for wanted in [*([value] for value in values), values[:2]]:
+        found = run(source.summaries(cast(EpisodeQuery, {name: wanted})))
+        expected = [row["key"] for row in rows if {*wanted} & {*_VALUES[name](row)}]
+        assert [row["key"] for row in found] == expected, wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "low", "high"),
+    [
+        ({"min_steps": 8, "max_steps": 12}, "steps", 8, 12),
+        ({"min_reward": 0.2, "max_reward": 0.9}, "reward", 0.2, 0.9),
+    ],
+)
+def test_lengths_and_rewards_have_bounds(
+    recordings: Path, query: EpisodeQuery, column: str, low: float, high: float
+) -> None:
+    source = index(recordings)
+    rows = [cast(dict[str, Any], row) for row in run(source.summaries({}))]
+    expected = [row["key"] for row in rows if row[column] is not None and low <= row[column] <= high]
+
+    assert 0 < len(expected) < len(rows)
+    assert [row["key"] for row in run(source.summaries(query))] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        *((name, name) for name in ("family", "policy", "outcome", "reward", "steps", "tokens", "cost")),
+        ("time", "wall_seconds"),
+        ("rows", "changed_rows"),
+    ],
+)
+def test_every_column_sorts_both_ways(recordings: Path, name: str, column: str) -> None:
+    source = index(recordings)
+
+    for sort, is_reversed in ((name, False), (f"-{name}", True)):
+        rows = [cast(dict[str, Any], row) for row in run(source.summaries({"sort": sort}))]
+        known = [row[column] for row in rows if row[column] is not None]
+        assert [row[column] for row in rows][: len(known)] == sorted(known, reverse=is_reversed)
+
+
 def test_a_group_without_spread_is_marked() -> None:
     oracle = real_episode("crm/correct-contact", "oracle")
     half = real_episode("crm/correct-contact", "half")
@@ -146,6 +210,8 @@ def test_a_group_without_spread_is_marked() -> None:
     (group,) = build_groups(rows)
 
     assert (group["passed"], group["pass_power_k"], group["zero_spread"]) == (2, 1.0, True)
+    (alone,) = build_groups(rows[:1])
+    assert (alone["spread"], alone["zero_spread"]) == (None, False)
 
 
 def test_a_comparison_pairs_calls_and_finds_the_first_divergence() -> None:

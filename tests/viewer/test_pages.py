@@ -1,15 +1,18 @@
 """The pages in a real browser: every one can be read, at any width, in light and dark, with the keyboard alone."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from dayshift.recorder import QUARANTINED, SCORED
 from dayshift.review.store import Review
-from playwright.sync_api import Browser, Page, expect
+from dayshift.trajectory import Trajectory
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.viewer.conftest import REVIEWER, ServedViewer, assert_accessible, assert_fits
-from tests.viewer.samples import real_episode, vary
+from tests.viewer.samples import real_episode, unscored, vary
 
 OpenPage = Callable[..., Page]
 DESK = real_episode("desk/double-charge", "stumbling")
@@ -243,9 +246,14 @@ def test_two_attempts_are_aligned_and_their_worlds_compared(viewer: ServedViewer
 def test_a_models_words_and_a_teams_turns_are_shown(viewer: ServedViewer, open_page: OpenPage) -> None:
     model = open_page(episode_url(viewer, "model-1", "/s/7"))
     expect(model.locator(".speech")).to_contain_text("I call billing.refunds.create now.")
-    expect(model.locator(".episode-head")).to_contain_text("$0.0421")
+    for number in ("$0.0421", "14,200", "4.0 days", "98 ms"):
+        expect(model.locator(".episode-head .facts")).to_contain_text(number)
+    first = open_page(episode_url(viewer, "model-1", "/s/1"))
+    expect(first.locator(".speech").first).to_contain_text('find_operations {"query": "refund"}')
+    last = open_page(episode_url(viewer, "model-1", f"/s/{len(DESK.steps)}"))
+    expect(last.locator(".speech").last).to_contain_text("The customer has the money back.")
     team = open_page(episode_url(viewer, "team-1"))
-    expect(team.locator(".step-item.turn")).to_contain_text("billing: ")
+    expect(team.locator(".step-item.turn")).to_contain_text(["desk: ", "billing: "])
     assert team.locator(".step-item.nested").count() > 3
 
 
@@ -348,3 +356,250 @@ def test_an_episode_that_is_not_there_is_told_plainly(viewer: ServedViewer, brow
     page.goto(viewer.url + "#/e/nothing")
 
     expect(page.get_by_role("alert")).to_contain_text("there is no such episode")
+
+
+def own_viewer(folder: Path, serve: Callable[[Path], ServedViewer], *episodes: Trajectory) -> ServedViewer:
+    (folder / SCORED).write_text("".join(f"{episode.model_dump_json()}\n" for episode in episodes))
+    return serve(folder)
+
+
+def test_quick_changes_of_a_review_are_saved_in_their_order(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK)
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id))
+    delays = iter([600])
+
+    def delay_the_first(route: Route) -> None:
+        page.wait_for_timeout(next(delays, 0))
+        route.continue_()
+
+    page.route("**/api/reviews", delay_the_first)
+    for key in "1234":
+        page.keyboard.press(key)
+
+    expect(page.locator(".review [role=status]")).to_have_text(f"saved as {REVIEWER}")
+    page.wait_for_timeout(300)
+    (review,) = viewer.reviews.reviews()
+    assert review.labels == ["wrong-record", "incomplete", "no-evidence", "policy-broken"]
+
+
+def test_a_note_is_kept_by_whoever_goes_on_at_once(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK, ORACLE)
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id))
+
+    page.keyboard.press("n")
+    page.keyboard.type("gone at once")
+    page.keyboard.press("Escape")
+    page.keyboard.press("l")
+    page.wait_for_function("key => location.hash.includes(key)", arg=ORACLE.manifest.episode_id)
+    page.keyboard.press("h")
+    page.wait_for_function("key => location.hash.includes(key)", arg=DESK.manifest.episode_id)
+
+    expect(page.locator("#note")).to_have_value("gone at once")
+
+
+def test_the_keyboard_stays_where_it_was_when_a_part_is_drawn_again(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK)
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id))
+    page.get_by_role("button", name="Stopped before the work was done").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".review [role=status]")).to_have_text(f"saved as {REVIEWER}")
+
+    expect(page.get_by_role("button", name="Stopped before the work was done")).to_be_focused()
+    page.get_by_role("tab", name="Steps").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Verdict")).to_be_focused()
+    expect(page.locator(".waterfall")).to_be_visible()
+
+
+def test_what_is_recorded_meanwhile_appears_by_itself(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK)
+    page = open_page(viewer.url)
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
+
+    with (tmp_path / SCORED).open("a") as file:
+        file.write(f"{ORACLE.model_dump_json()}\n")
+    # A run that began later, and the first episode of a run that failed, stand in files of their own.
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / QUARANTINED).write_text(f"{unscored(DESK).model_dump_json()}\n")
+    viewer.source.update()
+
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(3, timeout=20_000)
+
+
+def test_keys_lead_to_trouble_and_to_changed_rows(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/s/3"))
+    visited = []
+    for key in ("c", "c", "C", "E"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(50)
+        visited.append(page.locator(".position").inner_text().split(" / ")[0])
+
+    # The steps 7 and 8 changed rows; the step before 7 with trouble is the second.
+    assert visited == ["7", "8", "7", "2"]
+
+
+def test_a_row_and_a_step_have_an_address_of_their_own(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/s/7"))
+
+    page.get_by_role("link", name="billing refunds").first.click()
+
+    # It was created and changed at this step.
+    expect(page.locator(".row-change.marked")).to_contain_text(["created billing refunds", "changed billing refunds"])
+    assert "/s/7/r/billing.refunds.re_" in page.url
+    again = open_page(page.url)
+    expect(again.locator(".row-change.marked")).to_have_count(2)
+
+
+def test_a_teams_turns_fold_and_tell_request_and_report(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, "team-1", "/s/2"))
+    turn = page.locator(".step-item.turn button", has_text="billing")
+
+    expect(page.locator(".speech")).to_contain_text(["Is it urgent?", "No.", "Find the charge and refund it."])
+    assert page.locator(".step-item.nested").count() > 3
+    turn.click()
+    expect(page.locator(".step-item.nested")).to_have_count(0)
+    expect(turn).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("j")
+    expect(page.locator(".step-item.current.nested")).to_have_count(1)
+
+
+def test_a_new_row_tells_each_thing_once_and_when_it_was(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/s/8"))
+    comment = page.locator(".row-change.created", has_text="desk comments")
+
+    expect(comment.locator("th", has_text="body").filter(visible=True)).to_have_count(1)
+    expect(comment.locator("time").first).to_have_text(re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d"))
+    comment.locator("summary").click()
+    expect(comment.locator("th", has_text="html_body")).to_be_visible()
+
+
+def test_panes_scroll_and_the_window_stays(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/s/8"), width=1280, height=800)
+
+    assert page.evaluate("document.documentElement.scrollHeight") <= 800
+    assert page.locator(".panes").evaluate("box => box.getBoundingClientRect().top") < 320
+    note = page.locator("#note")
+    note.scroll_into_view_if_needed()
+    assert note.evaluate("box => box.clientHeight") > 50
+
+
+def test_a_table_of_records_breaks_no_word(viewer: ServedViewer, open_page: OpenPage) -> None:
+    number = next(step.number for step in OFFICE.steps if step.operation.endswith(".search") and step.status == 200)
+    page = open_page(episode_url(viewer, OFFICE.manifest.episode_id, f"/s/{number}"), width=1280, height=800)
+
+    heights = page.locator(".records tbody tr").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
+    assert heights
+    assert max(heights) < 40
+
+
+def test_groups_are_sorted_by_a_column(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + "#/?view=groups")
+
+    def sort(direction: str) -> list[float]:
+        page.get_by_role("link", name="Mean reward").click()
+        head = page.get_by_role("columnheader", name="Mean reward")
+        expect(head).to_have_attribute("aria-sort", direction)
+        texts = page.locator("tbody td:nth-child(6)").all_inner_texts()
+        return [float(text.replace("−", "-")) for text in texts]
+
+    ascending, descending = sort("ascending"), sort("descending")
+    assert ascending == sorted(ascending)
+    assert descending == ascending[::-1]
+    assert len(set(ascending)) > 2
+
+
+def test_the_dashboard_leads_to_the_episodes_that_it_counts(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + "#/dashboard")
+
+    expect(page.locator("a[href='#/?flag=false_claim'], a[href^='#/?flag=']").first).to_be_visible()
+    page.get_by_label("Pass rate by task").locator("tr", has_text="billing/write-off").locator("td a").first.click()
+    page.wait_for_selector(".episode-row")
+
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
+    expect(page.locator(".episode-row:not(.head) .c-family")).to_contain_text("billing/write-off")
+
+
+def test_versions_of_a_policy_are_drawn(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    versions = [vary(DESK, f"v-{n}", policy="learner", policy_version=f"step-{n}") for n in (10, 9, 8)]
+    page = open_page(own_viewer(tmp_path, serve, *versions).url + "#/dashboard")
+
+    chart = page.locator(".versions svg")
+    expect(chart.locator(".point.pass")).to_have_count(3)
+    expect(chart.locator("text").filter(has_text="step-")).to_have_text(["step-8", "step-9", "step-10"])
+    expect(chart.locator(".whisker")).to_have_count(3)
+    assert_accessible(page)
+    assert_fits(page, 390, 2560)
+
+
+def test_a_long_difference_of_worlds_is_folded(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    assert DESK.changes is not None
+    own = next(change for change in DESK.changes if change.actor == "agent")
+    many = [own.model_copy(update={"id": 5000 + number}) for number in range(100)]
+    viewer = own_viewer(tmp_path, serve, DESK, vary(DESK, "busy-1", changes=many))
+    page = open_page(f"{viewer.url}#/compare/{DESK.manifest.episode_id}/busy-1")
+
+    expect(page.get_by_text(re.compile(r"\d+ more rows$"))).to_be_visible()
+    assert page.locator(".row-change").count() <= 12
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Share both as a file (redacted)").click()
+    assert "busy-1" in Path(download.value.path()).read_text()
+
+
+def test_what_is_typed_while_the_list_loads_is_not_lost(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url)
+
+    def answer_slowly(route: Route) -> None:
+        page.wait_for_timeout(400)
+        route.continue_()
+
+    page.route("**/api/episodes?*", answer_slowly)
+    page.locator("#search").focus()
+    page.keyboard.type("Two")
+    # The pause after which the list is asked for.
+    page.wait_for_timeout(450)
+    page.keyboard.type(" payments", delay=30)
+
+    page.wait_for_function("() => location.hash.includes('q=Two+payments')")
+    expect(page.locator("#search")).to_have_value("Two payments")
+    expect(page.locator("#search")).to_be_focused()
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(6)
+
+
+def test_the_list_is_filtered_by_what_reviewers_said(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK, ORACLE)
+    viewer.reviews.save(Review(key=DESK.manifest.episode_id, reviewer="bo", labels=["harm"], blame="model"))
+    page = open_page(viewer.url)
+
+    for label in ("harm", "model"):
+        page.locator("#filter-label").select_option(label)
+        page.wait_for_function("label => location.hash.includes(`label=${label}`)", arg=label)
+        expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
+        expect(page.locator(".episode-row:not(.head) .chip")).to_have_text(["harm", "model"])
+    page.locator("#filter-label").select_option("bad-task")
+    expect(page.get_by_text("No episode matches.")).to_be_visible()
+
+
+def test_attempts_that_all_earn_the_same_are_marked(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    viewer = own_viewer(tmp_path, serve, ORACLE, vary(ORACLE, "again-1", attempt=1))
+    row = open_page(viewer.url + "#/?view=groups").locator("tbody tr")
+
+    expect(row).to_have_count(1)
+    expect(row.locator(".pill.warn")).to_have_text("zero spread")
+    expect(row).to_contain_text("100 % (k=2)")
+    row.get_by_role("link", name="Compare").click()

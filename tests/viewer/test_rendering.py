@@ -80,3 +80,15 @@ def test_a_colleagues_row_says_whose_it_is(show: Callable[[int], Page]) -> None:
 
     expect(rows.filter(has_text="crm objects 77").locator(".actor")).to_have_text("colleague")
     expect(rows.first.locator(".actor")).to_have_text("agent")
+
+
+def test_an_issue_and_a_person_are_cards_and_not_tables_of_their_parts(show: Callable[[int], Page]) -> None:
+    issue = show(OPERATIONS.index("ide.issues.get") + 1).locator(".answer .card")
+    expect(issue.locator("h4")).to_have_text("#7 Wrong rank")
+    expect(issue.locator(".chip")).to_have_text(["open", "bug"])
+    expect(issue.locator("blockquote")).to_have_text("It ranks wrongly.")
+    person = show(OPERATIONS.index("desk.users.me") + 1).locator(".answer .card")
+    expect(person.locator("h4")).to_have_text("Leigh Holloway")
+    expect(person.locator(".facts")).to_contain_text("l@x.io")
+    person.locator("summary").click()
+    expect(person.locator(".fields dt", has_text="tags")).to_have_count(0)

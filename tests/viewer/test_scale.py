@@ -19,6 +19,8 @@ EPISODES = 10_000
 STEPS, ANSWER_CHARS = 2_000, 25_000
 ATTEMPTS, FAMILIES, LOADS = 4, 50, 5
 POLICIES = ("oracle", "half", "idle", "stumbling")
+# For what is not measured: a busy machine may be thirty times slower than an idle one.
+_PATIENCE_MS = 60_000
 _ROW = ".episode-row:not(.head):not(.loading)"
 # Milliseconds from the navigation until something is shown.
 _UNTIL_SHOWN = """async (selector) => {
@@ -83,7 +85,7 @@ def test_ten_thousand_episodes_open_within_a_second(many: ServedViewer, open_pag
     assert page.evaluate("[...document.querySelectorAll('.tile .number')].length") == 4
     # The end of the list comes without what lies between.
     page.locator(".virtual.episodes").evaluate("box => { box.scrollTop = box.scrollHeight; }")
-    expect(page.locator("a[href='#/e/episode-9999']")).to_be_visible()
+    expect(page.locator("a[href='#/e/episode-9999']")).to_be_visible(timeout=_PATIENCE_MS)
     assert page.locator(".episode-row").count() < 100
 
 
@@ -125,6 +127,7 @@ def test_a_long_episode_is_read_step_by_step(long: ServedViewer, open_page: Open
     page = open_page(long.url)
     received: list[int] = []
     page.on("response", lambda response: received.append(int(response.headers.get("content-length", 0))))
+    factors = [slowdown()]
 
     opened = page.evaluate(
         """async () => {
@@ -134,6 +137,7 @@ def test_a_long_episode_is_read_step_by_step(long: ServedViewer, open_page: Open
           return performance.now() - start;
         }"""
     )
+    factors.append(slowdown())
     expect(page.locator(".position")).to_have_text("1500 / 2000")
     frames = page.evaluate(
         """async () => {
@@ -150,15 +154,17 @@ def test_a_long_episode_is_read_step_by_step(long: ServedViewer, open_page: Open
           return frames.sort((a, b) => a - b);
         }"""
     )
+    factors.append(slowdown())
     expect(page.locator(".position")).to_have_text("1991 / 2000")
-    expect(page.get_by_label("What the product answered")).to_contain_text("1991")
+    expect(page.get_by_label("What the product answered")).to_contain_text("1991", timeout=_PATIENCE_MS)
 
     print(
-        f"opened in {opened:.0f} ms; median frame {frames[len(frames) // 2]:.0f} ms; {sum(received):,} bytes received"
+        f"opened in {opened:.0f} ms; median frame {median(frames):.0f} ms; {sum(received):,} bytes received; "
+        f"a machine {median(factors):.1f} times too slow"
     )
     assert sum(received) < 5_000_000
-    assert opened <= 2_000
-    assert frames[len(frames) // 2] <= 100
+    assert opened / median(factors[:2]) <= 2_000
+    assert median(frames) / median(factors[1:]) <= 100
     assert page.locator(".step-item").count() < 60
     page.get_by_role("tab", name="Steps").click()
     page.locator(".step-list").evaluate("box => { box.scrollTop = box.scrollHeight; }")

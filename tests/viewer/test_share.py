@@ -34,6 +34,7 @@ def test_a_shared_file_opens_from_disk_without_a_network(
 ) -> None:
     page = open_page(f"{viewer.url}#/e/{DESK.manifest.episode_id}/s/8")
     with page.expect_download() as download:
+        page.get_by_text("Share and export").click()
         page.get_by_role("button", name="Share as a file (redacted)").click()
     file = tmp_path / "share.html"
     download.value.save_as(file)
@@ -149,6 +150,7 @@ def test_the_buttons_of_an_episode_redact_unless_they_say_otherwise(
     key = real_episode("crm/correct-contact", "oracle").manifest.episode_id
     page = open_page(f"{viewer.url}#/e/{key}/s/1")
     texts = []
+    page.get_by_text("Share and export").click()
     for name in ("ATIF (redacted)", "not redacted ATIF", "OpenTelemetry (redacted)", "not redacted OpenTelemetry"):
         with page.expect_download() as download:
             page.get_by_role("link", name=name).click()

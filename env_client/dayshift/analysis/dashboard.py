@@ -8,6 +8,7 @@ from typing import Any, TypedDict, TypeVar
 from dayshift.report import FAILURE_RATE_LIMIT, build_histogram, wilson_interval
 from dayshift.review.store import Review, by_episode
 from dayshift.viewer.model import EpisodeSummary
+from dayshift.viewer.plain_words import mask_variables
 
 _MOST_OPERATIONS = 25
 _MOST_CLUSTERS = 20
@@ -222,7 +223,7 @@ def _histogram(values: Sequence[float], low: float, high: float) -> dict[str, An
 
 def _cluster(rows: Iterable[EpisodeSummary]) -> list[Cluster]:
     bad = [row for row in rows if row["outcome"] != "passed"]
-    groups = group(bad, lambda row: row["first_error"] or row["because"] or "no reason recorded")
+    groups = group(bad, lambda row: row["first_error"] or mask_variables(row["because"]) or "no reason recorded")
     largest = sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0]))[:_MOST_CLUSTERS]
     return [
         {

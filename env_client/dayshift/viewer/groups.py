@@ -20,7 +20,8 @@ def _build_group(group: str, members: Sequence[EpisodeSummary]) -> GroupRow:
     rewards = [member["reward"] for member in members if member["reward"] is not None]
     passed = sum(member["outcome"] == "passed" for member in members)
     first, k = ordered[0], len(rewards)
-    spread = max(rewards) - min(rewards) if rewards else None
+    # One attempt has no spread: zero would say that another one cannot do otherwise.
+    spread = max(rewards) - min(rewards) if k > 1 else None
     return GroupRow(
         group=group,
         family=first["family"],
@@ -34,7 +35,7 @@ def _build_group(group: str, members: Sequence[EpisodeSummary]) -> GroupRow:
         k=k,
         mean_reward=fmean(rewards) if rewards else None,
         spread=spread,
-        zero_spread=k > 1 and spread == 0,
+        zero_spread=spread == 0,
         keys=[member["key"] for member in ordered],
         rewards=[member["reward"] for member in ordered],
     )

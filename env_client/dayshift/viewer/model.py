@@ -179,10 +179,14 @@ class Waterfall(TypedDict):
 
 
 class ModelTurnView(TypedDict):
-    """What the model wrote in one reply; steps `first` to `last` are the calls that it asked for."""
+    """What the model wrote in one reply; steps `first` to `last` are the calls that it asked for.
+
+    A reply that led to no step has a `last` before its `first`: words alone, or searches for tools, which `calls` has.
+    """
 
     text: str
     reasoning: str
+    calls: list[str]
     first: int
     last: int
     input_tokens: int

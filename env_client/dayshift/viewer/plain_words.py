@@ -7,6 +7,8 @@ from typing import Any
 
 _OPENING = re.compile(r"[\[{(]|(?<![\w\"'])[\"']")
 _CLOSING = {"[": "]", "{": "}", "(": ")", "'": "'", '"': '"'}
+# Ids and numbers differ between episodes.
+_VARIABLE = re.compile(r"\b[a-z]{2,6}_[A-Za-z0-9]{8,}\b|\b[0-9a-f]{8,}\b|\d+")
 _LONGEST = 4_000
 _MOST_TRIED = 60
 
@@ -16,6 +18,11 @@ def plain_words(text: str) -> str:
     if len(text) > _LONGEST:
         return text
     return re.sub(r"\bNone\b", "nothing", "".join(_pieces(text)))
+
+
+def mask_variables(text: str) -> str:
+    """The text without its ids and numbers, so that the same refusal or reason is the same text in every episode."""
+    return _VARIABLE.sub("#", text)
 
 
 def _pieces(text: str) -> Iterator[str]:

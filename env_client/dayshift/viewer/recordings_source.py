@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +40,7 @@ class RecordingsSource:
 
     def __init__(self, roots: Sequence[str | Path]) -> None:
         folders = [Path(root) for root in roots]
+        self._roots = folders
         self.files = find_files(folders)
         self.title = ", ".join(str(folder) for folder in folders)
         # Where recordings were asked for: reviews are read from here, and the taxonomy is that of the first.
@@ -48,9 +49,13 @@ class RecordingsSource:
         self._updating = threading.Lock()
 
     def update(self) -> None:
-        """Reads what was recorded since; a second call while one is at work returns at once."""
+        """Reads what was recorded since, in new files too; a second call while one is at work returns at once."""
         if self._updating.acquire(blocking=False):
             try:
+                # A folder that is being moved away is looked for again the next time.
+                with suppress(UsageError):
+                    self.files = find_files(self._roots)
+                    self.index.files = tuple(self.files)
                 self.index.update()
             finally:
                 self._updating.release()

@@ -1,6 +1,6 @@
 """Makes rows, step heads and details of a trajectory in its JSON form. Pure: no files, no HTTP."""
 
-import re
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
@@ -20,7 +20,7 @@ from dayshift.viewer.model import (
     StepHead,
     TextPart,
 )
-from dayshift.viewer.plain_words import plain_words
+from dayshift.viewer.plain_words import mask_variables, plain_words
 from dayshift.viewer.verdict_view import (
     build_waterfall,
     collateral_views,
@@ -35,8 +35,6 @@ _BRIEF_CHARS = 400
 _LONGEST_ERROR = 160
 _REMOTE_EXCEPTION = 511
 _RATE_LIMITED = 429
-# Ids and numbers differ between episodes; without them the same refusal is the same text.
-_VARIABLE = re.compile(r"\b[a-z]{2,6}_[A-Za-z0-9]{8,}\b|\b[0-9a-f]{8,}\b|\d+")
 _RATINGS = {"good": 1.0, "bad": 0.0, "satisfied": 1.0, "unsatisfied": 0.0}
 
 
@@ -303,7 +301,7 @@ def _rate(changes: Sequence[Mapping[str, Any]]) -> float | None:
 def _find_first_error(steps: Sequence[Mapping[str, Any]], heads: Sequence[StepHead]) -> str:
     for step, head in zip(steps, heads, strict=True):
         if head["lane"] in {"refusal", "error", "malformed"}:
-            text = _VARIABLE.sub("#", show_text(step["answer"][:2_000]))
+            text = mask_variables(show_text(step["answer"][:2_000]))
             return f"{step['operation']} {step['status']}: {' '.join(text.split())[:_LONGEST_ERROR]}"
     return ""
 
@@ -313,10 +311,13 @@ def _model_turns(model: Mapping[str, Any]) -> Iterator[ModelTurnView]:
     turns, messages = model["turns"], model["messages"]
     ends = [turn["messages_sent"] for turn in turns[1:]] + [len(messages)]
     for turn, end in zip(turns, ends, strict=True):
-        replies = [message for message in messages[turn["messages_sent"] : end] if _is_assistants(message)]
+        written = messages[turn["messages_sent"] : end]
+        replies = [message for message in written if _is_assistants(message)]
+        has_steps = turn["last_step"] >= turn["first_step"]
         yield ModelTurnView(
             text="\n".join(filter(None, map(_text_of, replies))),
             reasoning=turn.get("reasoning") or "",
+            calls=[] if has_steps else [call for message in written for call in _calls_of(message)],
             first=turn["first_step"],
             last=turn["last_step"],
             input_tokens=turn.get("input_tokens") or 0,
@@ -328,6 +329,18 @@ def _model_turns(model: Mapping[str, Any]) -> Iterator[ModelTurnView]:
 
 def _is_assistants(message: Mapping[str, Any]) -> bool:
     return message.get("role") == "assistant" or message.get("type") == "message"
+
+
+def _calls_of(message: Mapping[str, Any]) -> Iterator[str]:
+    """The tools that a reply asks for with their arguments: of chat completions, of responses, of Anthropic's API."""
+    for call in message.get("tool_calls") or []:
+        yield f"{call['function']['name']} {call['function']['arguments']}"
+    if message.get("type") == "function_call":
+        yield f"{message['name']} {message['arguments']}"
+    content = message.get("content")
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, dict) and part.get("type") == "tool_use":
+            yield f"{part['name']} {json.dumps(part['input'], ensure_ascii=False)}"
 
 
 def _text_of(message: Mapping[str, Any]) -> str:

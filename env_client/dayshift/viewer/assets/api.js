@@ -35,7 +35,9 @@ export async function getJson(path, query) {
 
 export async function sendJson(path, body, method = "POST") {
   const headers = { "content-type": "application/json", "x-csrf-token": token };
-  return ask(path, { method, headers, body: JSON.stringify(body) });
+  const text = JSON.stringify(body);
+  // A small request outlives the page that sends it; browsers take no more than 64 KiB so.
+  return ask(path, { method, headers, body: text, keepalive: text.length < 15000 });
 }
 
 export async function getSession() {

@@ -10,6 +10,7 @@ import { renderDashboard } from "./dashboard.js";
 const KEYS = [
   ["j / k", "next and previous step"],
   ["h / l", "previous and next episode"],
+  ["e / c", "next step with trouble, next step with changed rows (Shift: the one before)"],
   ["1 – 9", "set or clear a label"],
   ["n", "write a note (Esc leaves it)"],
   ["x", "raw JSON"],
@@ -18,6 +19,7 @@ const KEYS = [
   ["g", "the list"],
   ["?", "this help"],
 ];
+const NEW_EPISODES_MS = 5000;
 const main = document.getElementById("main");
 const context = { session: null, query: "", queue: [], listQuery: "", endReview, questionsOpen: false, go: goTo, neighbour: findNeighbour };
 let current = null;
@@ -58,30 +60,42 @@ function route(keepFocus = false) {
 async function showPage(keepFocus) {
   const mine = ++visit;
   const { parts, query } = parseHash();
-  const focused = keepFocus ? document.activeElement?.id : "";
   context.query = query;
   current?.close?.();
   current = null;
   drawNav(parts[0] || "");
   const target = h("div", { class: "page" });
   try {
-    const page = await draw(target, parts, query);
+    // The page that is being redrawn stays until the new one is there: somebody may be typing in it.
+    const page = await draw(target, parts, query, !keepFocus);
     if (mine !== visit) return page?.close?.();
     current = page ?? null;
   } catch (error) {
     replace(target, h("div", { class: "empty", role: "alert" }, h("h1", {}, "That did not work"), h("p", {}, error.message), h("p", {}, h("a", { href: "#/" }, "Back to the list"))));
   }
   if (mine !== visit) return;
-  if (!target.isConnected) replace(main, target);
+  if (!target.isConnected) replaceAndTypeOn(target);
   current?.list?.redraw?.();
-  if (focused) document.getElementById(focused)?.focus();
   main.dataset.ready = location.hash || "#/";
   document.title = `${target.querySelector("h1")?.textContent?.slice(0, 80) || "Episodes"} · Dayshift`;
 }
 
-async function draw(target, parts, query) {
-  // Attached first: lists measure themselves.
+// What was typed while the new page was made goes on in it.
+function replaceAndTypeOn(target) {
+  const held = document.activeElement;
+  const next = held?.id && main.contains(held) ? target.querySelector(`#${CSS.escape(held.id)}`) : null;
   replace(main, target);
+  if (!next) return;
+  next.focus({ preventScroll: true });
+  if (next.matches("input") && next.value !== held.value) {
+    next.value = held.value;
+    next.dispatchEvent(new Event("input"));
+  }
+}
+
+async function draw(target, parts, query, isNew) {
+  // Attached first: lists measure themselves.
+  if (isNew) replace(main, target);
   switch (parts[0]) {
     case undefined:
       return renderList(target, context);
@@ -164,16 +178,42 @@ function showHelp() {
   if (!help.open) help.showModal();
 }
 
+// What is recorded while somebody reads appears by itself.
 async function watchProgress() {
-  while (context.session.progress.done === false) {
+  let shown = context.session.progress.episodes;
+  for (;;) {
+    const { done, episodes } = context.session.progress;
     // The first rows are waited for; what comes after them is not urgent.
-    await new Promise((resolve) => setTimeout(resolve, context.session.progress.episodes ? 1000 : 50));
-    const before = context.session.progress.episodes;
-    context.session.progress = (await getSession()).progress;
+    await new Promise((resolve) => setTimeout(resolve, done === false ? (episodes ? 1000 : 50) : NEW_EPISODES_MS));
+    if (document.hidden) continue;
+    try {
+      context.session.progress = (await getSession()).progress;
+    } catch {
+      // The viewer may have been stopped: the pages that are open stay as they are.
+      continue;
+    }
     const { parts } = parseHash();
     drawNav(parts[0] || "");
-    if (parts.length === 0 && context.session.progress.episodes !== before) await route(true);
+    if (parts.length === 0 && context.session.progress.episodes !== shown && !isBusy()) {
+      shown = context.session.progress.episodes;
+      await redrawList();
+    }
   }
+}
+
+// Whoever has a row or a menu in hand keeps it; the list is drawn anew afterwards.
+function isBusy() {
+  const held = document.activeElement;
+  return held instanceof HTMLElement && main.contains(held) && held.matches("select, a, button, summary");
+}
+
+async function redrawList() {
+  const before = main.querySelector(".virtual.episodes");
+  const top = before ? before.scrollTop : window.scrollY;
+  await route(true);
+  const after = main.querySelector(".virtual.episodes");
+  if (after) after.scrollTop = top;
+  else window.scrollTo(0, top);
 }
 
 async function start() {
@@ -192,7 +232,7 @@ async function start() {
     main.focus();
   });
   await route();
-  watchProgress();
+  if (!isShared) watchProgress();
 }
 
 start();

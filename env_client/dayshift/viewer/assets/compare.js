@@ -1,12 +1,13 @@
 // Two attempts at one instance: aligned calls, the first divergence, and the rows that ended differently.
 import { details, h, replace } from "./dom.js";
 import { oneLine, percent, plural, reward, visible } from "./format.js";
-import { getComparison, getEpisode, getEpisodes } from "./api.js";
+import { downloadShare, getComparison, getEpisode, getEpisodes, isShared } from "./api.js";
 import { prettyJson } from "./render.js";
 import { changeTable, differsInTimeOnly } from "./rows.js";
 import { outcomePill } from "./list.js";
 
 // A product's own books follow from what was done; they come last.
+const MOST_OPEN = 12;
 const BOOKS = new Set(["events", "audits", "journal", "metric_events", "sla_targets", "balance_transactions"]);
 
 export async function renderCompare(container, context, { left, right }) {
@@ -24,6 +25,7 @@ export async function renderCompare(container, context, { left, right }) {
       comparison.same_instance ? null : h("p", { class: "note" }, "These are attempts at different instances: rows and answers differ anyway."),
       comparison.same_instance && !comparison.same_world ? h("p", { class: "note" }, "The worlds have different fingerprints.") : null,
       h("div", { class: "sides" }, side(comparison.left, "Left"), side(comparison.right, "Right")),
+      isShared ? null : h("p", { class: "actions" }, h("button", { type: "button", class: "button", onclick: () => downloadShare([left, right], true) }, "Share both as a file (redacted)")),
       h("h2", {}, `Calls: ${same} of ${calls.length} are the same (${percent(same / Math.max(1, calls.length))})`),
       h("p", {}, first === null ? "No call diverges." : h("a", { href: `#divergence`, onclick: jumpToDivergence }, `First divergence at line ${first + 1}`)),
       h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Aligned calls" }, callTable(comparison, first)),
@@ -96,7 +98,8 @@ function argumentsOf(call) {
 function worldDifferences(rows) {
   const timed = rows.filter((row) => differsInTimeOnly(row.left, row.right));
   const told = rows.filter((row) => !timed.includes(row)).sort((a, b) => Number(BOOKS.has(a.table)) - Number(BOOKS.has(b.table)));
-  return [told.map(rowDifference), timed.length ? details(`${plural(timed.length, "row")} with other times only`, () => h("div", {}, timed.map(rowDifference))) : null];
+  const rest = told.slice(MOST_OPEN);
+  return [told.slice(0, MOST_OPEN).map(rowDifference), rest.length ? details(`${plural(rest.length, "more row")}`, () => h("div", {}, rest.map(rowDifference))) : null, timed.length ? details(`${plural(timed.length, "row")} with other times only`, () => h("div", {}, timed.map(rowDifference))) : null];
 }
 
 function rowDifference(row) {

@@ -1,5 +1,5 @@
 // Numbers over many episodes, the surge monitor, agreement of reviewers, and the taxonomy.
-import { append, h, replace } from "./dom.js";
+import { append, h, replace, svg } from "./dom.js";
 import { count, dollars, duration, percent, plural, reward, signed, visible } from "./format.js";
 import { getJson, getReviews, sendJson } from "./api.js";
 import { sparkline } from "./verdict.js";
@@ -15,12 +15,12 @@ export async function renderDashboard(container, context) {
       surges.map(surgeCard),
       surges.length ? null : h("p", { class: "muted" }, "The surge monitor has no warning: no reward rose without its witnesses."),
       tiles(dashboard),
-      part("Policies and versions", versionTable(dashboard.versions)),
+      part("Policies and versions", [versionCharts(dashboard.versions), versionTable(dashboard.versions)]),
       part("Pass rate by task", heatMap(dashboard)),
       h("div", { class: "two" }, part("Rewards", histogram(dashboard.rewards, "rewards")), part("Episode lengths", lengths(dashboard.lengths))),
       part("Actions", actionTable(dashboard.actions)),
       part("Failure clusters: first refusals and errors", clusterTable(dashboard.clusters)),
-      h("div", { class: "two" }, part("Flags", tally(dashboard.flags)), part("Reviewers’ labels and blame", [tally(dashboard.labels), tally(dashboard.blames)])),
+      h("div", { class: "two" }, part("Flags", tally(dashboard.flags, "flag")), part("Reviewers’ labels and blame", tally({ ...dashboard.labels, ...dashboard.blames }, "label"))),
       part("Agreement between reviewers", agreementTable(reviews.agreement)),
       part("Taxonomy", taxonomyEditor(reviews.taxonomy)),
     ),
@@ -62,9 +62,49 @@ function dataTable(head, rows, label) {
 
 function versionTable(versions) {
   const rows = versions.map((row) =>
-    h("tr", {}, h("th", { scope: "row" }, visible(row.policy), " ", visible(row.version)), [count(row.episodes), percent(row.pass_rate, 1), row.interval ? `${percent(row.interval[0])} – ${percent(row.interval[1])}` : "–", reward(row.mean_reward), percent(row.goals_held_rate), row.rating === null ? "–" : percent(row.rating), row.earned_rate === null ? "–" : `${percent(row.earned_rate)} of ${row.reviewed}`, percent(row.unscored_rate, 1), percent(row.flag_rate, 1), row.mean_steps === null ? "–" : row.mean_steps.toFixed(1), count(Math.round(row.mean_tokens || 0)), dollars(row.cost)].map((value) => h("td", { class: "num" }, value))),
+    h("tr", {}, h("th", { scope: "row" }, h("a", { href: filteredList({ policy: row.policy, version: row.version }) }, visible(row.policy), " ", visible(row.version))), [count(row.episodes), percent(row.pass_rate, 1), row.interval ? `${percent(row.interval[0])} – ${percent(row.interval[1])}` : "–", reward(row.mean_reward), percent(row.goals_held_rate), row.rating === null ? "–" : percent(row.rating), row.earned_rate === null ? "–" : `${percent(row.earned_rate)} of ${row.reviewed}`, percent(row.unscored_rate, 1), percent(row.flag_rate, 1), row.mean_steps === null ? "–" : row.mean_steps.toFixed(1), count(Math.round(row.mean_tokens || 0)), dollars(row.cost)].map((value) => h("td", { class: "num" }, value))),
   );
   return dataTable(["Policy", "Episodes", "Pass", "95 % interval", "Reward", "Goals", "Ratings", "Earned", "Unscored", "Flagged", "Steps", "Tokens", "Cost"], rows, "Policies and versions");
+}
+
+// The list with these filters; a policy without a version has no filter for it.
+function filteredList(filters) {
+  return `#/?${new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))}`;
+}
+
+// For each policy with several versions: the pass rate with its interval, and the mean reward.
+function versionCharts(versions) {
+  const policies = new Map();
+  for (const row of versions) policies.set(row.policy, [...(policies.get(row.policy) || []), row]);
+  const natural = new Intl.Collator("en", { numeric: true });
+  return [...policies].filter(([, rows]) => rows.length > 1).map(([policy, rows]) => versionChart(policy, [...rows].sort((one, other) => natural.compare(one.version, other.version))));
+}
+
+function versionChart(policy, rows) {
+  const [left, right, top, bottom, width] = [34, 16, 10, 130, 640];
+  const low = Math.min(0, ...rows.map((row) => row.mean_reward ?? 0));
+  const x = (index) => left + ((width - left - right) * (index + 0.5)) / rows.length;
+  const y = (value) => bottom - ((bottom - top) * (value - low)) / (1 - low);
+  const line = (name, read) => {
+    const points = rows.flatMap((row, index) => (read(row) === null ? [] : [`${x(index)},${y(read(row))}`]));
+    return [svg("polyline", { class: `line ${name}`, points: points.join(" ") }), points.map((point) => svg("circle", { class: `point ${name}`, cx: point.split(",")[0], cy: point.split(",")[1], r: 3.5 }))];
+  };
+  const step = Math.ceil(rows.length / 12);
+  const told = rows.map((row) => `${row.version}: ${percent(row.pass_rate)} passed, mean reward ${reward(row.mean_reward)}`).join("; ");
+  return h(
+    "figure",
+    { class: "versions" },
+    h("figcaption", { class: "small" }, h("strong", {}, visible(policy)), h("span", { class: "key pass" }, "pass rate, 95 % interval"), h("span", { class: "key mean" }, "mean reward")),
+    svg(
+      "svg",
+      { viewBox: `0 0 ${width} 152`, role: "img", "aria-label": `${policy} by version. ${told}` },
+      [...new Set([low, 0, 0.5, 1])].map((value) => [svg("line", { class: value === 0 ? "grid zero" : "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }), svg("text", { class: "tick", x: left - 6, y: y(value) + 3.5, "text-anchor": "end" }, value.toFixed(1))]),
+      rows.map((row, index) => (row.interval ? svg("line", { class: "whisker", x1: x(index), x2: x(index), y1: y(row.interval[0]), y2: y(row.interval[1]) }) : null)),
+      line("mean", (row) => row.mean_reward),
+      line("pass", (row) => row.pass_rate),
+      rows.map((row, index) => (index % step ? null : svg("text", { class: "tick", x: x(index), y: 147, "text-anchor": "middle" }, visible(row.version) || "–"))),
+    ),
+  );
 }
 
 function heatMap({ heat }) {
@@ -78,7 +118,7 @@ function heatMap({ heat }) {
 function heatCell(cell) {
   if (!cell || cell.pass_rate === null) return h("td", { class: "num muted" }, "–");
   const step = Math.round(cell.pass_rate * 4);
-  return h("td", { class: `num heat heat-${step}`, title: `${cell.passed} of ${cell.scored}` }, percent(cell.pass_rate), h("span", { class: "small" }, ` (${Math.round(100 * cell.interval[0])}–${percent(cell.interval[1])})`));
+  return h("td", { class: `num heat heat-${step}`, title: `${cell.passed} of ${cell.scored}` }, h("a", { href: filteredList({ family: cell.family, policy: cell.policy, version: cell.version }) }, percent(cell.pass_rate), h("span", { class: "small" }, ` (${Math.round(100 * cell.interval[0])}–${percent(cell.interval[1])})`)));
 }
 
 function histogram({ edges, counts }, what) {
@@ -102,9 +142,9 @@ function clusterTable(clusters) {
   return dataTable(["Episodes", "First refusal or error", "Tasks", "Examples"], clusters.map((cluster) => h("tr", {}, h("td", { class: "num" }, cluster.episodes), h("td", { class: "mono wrap" }, visible(cluster.text)), h("td", {}, cluster.families.slice(0, 4).map(visible).join(", "), cluster.families.length > 4 ? " …" : ""), h("td", {}, cluster.examples.map((key, index) => [h("a", { href: `#/e/${encodeURIComponent(key)}` }, `${index + 1}`, h("span", { class: "hidden-visually" }, ` (${key})`)), " "])))), "Failure clusters");
 }
 
-function tally(numbers) {
+function tally(numbers, filter) {
   const entries = Object.entries(numbers);
-  return entries.length ? h("ul", { class: "tally" }, entries.map(([name, number]) => h("li", {}, h("span", {}, visible(name)), h("span", { class: "num" }, count(number))))) : h("p", { class: "muted" }, "None.");
+  return entries.length ? h("ul", { class: "tally" }, entries.map(([name, number]) => h("li", {}, h("a", { href: filteredList({ [filter]: name }) }, visible(name)), h("span", { class: "num" }, count(number))))) : h("p", { class: "muted" }, "None.");
 }
 
 function agreementTable({ reviewers, rows }) {

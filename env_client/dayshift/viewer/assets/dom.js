@@ -47,6 +47,14 @@ export function replace(node, ...children) {
   return append(node, children);
 }
 
+// As `replace`, for parts that are drawn again while somebody uses them: what has the same `data-key` keeps the focus.
+export function redraw(node, ...children) {
+  const focused = node.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  replace(node, ...children);
+  if (focused) node.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  return node;
+}
+
 export function announce(text) {
   const live = document.getElementById("live");
   if (live) live.textContent = text;

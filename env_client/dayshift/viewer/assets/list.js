@@ -18,10 +18,23 @@ const COLUMNS = [
   ["cost", "Cost"],
   ["time", "Time"],
 ];
+const GROUP_COLUMNS = [
+  ["family", "Task"],
+  ["attempts", "Attempts"],
+  ["passed", "Passed"],
+  ["pass_at_k", "pass@k"],
+  ["pass_power_k", "pass^k"],
+  ["mean_reward", "Mean reward"],
+  ["spread", "Spread"],
+];
 
 export function outcomePill(row) {
   const name = row.outcome === "unscored" && row.blame && row.blame !== "harness" ? `unscored (${row.blame})` : row.outcome;
   return h("span", { class: `pill ${row.outcome}` }, name);
+}
+
+function rewardClass(value) {
+  return value > 0 ? "up" : value < 0 ? "down" : "";
 }
 
 export async function renderList(container, context) {
@@ -122,7 +135,7 @@ function drawFilters(box, page, query, context, labels) {
       h("span", {}, name === "family" ? "task" : name),
       h(
         "select",
-        { onchange: (event) => change(name, event.target.value) },
+        { id: `filter-${name}`, onchange: (event) => change(name, event.target.value) },
         h("option", { value: "" }, "any"),
         values.map((facet) => h("option", { value: facet.value, selected: query.get(name) === facet.value }, `${visible(facet.value)}${facet.count === null ? "" : ` (${facet.count})`}`)),
       ),
@@ -133,7 +146,7 @@ function drawFilters(box, page, query, context, labels) {
     next.set("view", name);
     return h("a", { class: "tab", href: `#/?${next}`, "aria-current": (query.get("view") || "episodes") === name ? "page" : null }, name === "episodes" ? "Episodes" : "Groups");
   });
-  const active = [...query.keys()].some((name) => !["view", "sort"].includes(name));
+  const active = [...query.keys()].some((name) => !["view", "sort", "order"].includes(name));
   replace(
     box,
     isShared ? null : h("div", { class: "tabs" }, views),
@@ -143,6 +156,9 @@ function drawFilters(box, page, query, context, labels) {
       h("span", {}, "search briefs, calls and answers"),
       h("input", { type: "search", value: query.get("q") || "", id: "search", autocomplete: "off", oninput: (event) => typed("q", event.target.value) }),
     ),
+    active ? h("a", { class: "button", href: "#/" }, "Clear") : null,
+    isShared ? null : h("a", { class: "button", href: `#/review?${query}` }, "Review ten of these"),
+    isShared || !page.total || page.total > MOST_SHARED ? null : h("button", { type: "button", class: "button", onclick: () => downloadShare(page.rows.map((row) => row.key), true) }, `Share these ${page.total}`),
     h(
       "details",
       { class: "more-filters", open: window.innerWidth >= 760 },
@@ -154,9 +170,6 @@ function drawFilters(box, page, query, context, labels) {
         RANGES.map(([name, label]) => h("label", { class: query.get(name) ? "field narrow set" : "field narrow" }, h("span", {}, label), h("input", { type: "number", step: "any", id: `filter-${name}`, value: query.get(name) || "", oninput: (event) => typed(name, event.target.value) }))),
       ),
     ),
-    active ? h("a", { class: "button", href: "#/" }, "Clear") : null,
-    isShared ? null : h("a", { class: "button", href: `#/review?${query}` }, "Review ten of these"),
-    isShared || !page.total || page.total > MOST_SHARED ? null : h("button", { type: "button", class: "button", onclick: () => downloadShare(page.rows.map((row) => row.key), true) }, `Share these ${page.total}`),
   );
 }
 
@@ -213,8 +226,8 @@ function drawRow(row, index) {
     "div",
     { class: "episode-row", role: "row", "aria-rowindex": String(index + 1) },
     cell("outcome", outcomePill(row), row.flags.length ? h("span", { class: "flag", title: row.flags.join(", ") }, "⚑") : null),
-    cell("reward", h("span", { class: `reward ${row.reward > 0 ? "up" : row.reward < 0 ? "down" : ""}` }, reward(row.reward))),
-    cell("family", h("a", { href: `#/e/${encodeURIComponent(row.key)}` }, visible(row.family), h("span", { class: "muted" }, ` ${row.split} ${row.seed}`)), row.labels.map((label) => h("span", { class: "chip" }, label)), h("span", { class: "because muted" }, visible(row.because))),
+    cell("reward", h("span", { class: `reward ${rewardClass(row.reward)}` }, reward(row.reward))),
+    cell("family", h("a", { href: `#/e/${encodeURIComponent(row.key)}` }, visible(row.family), h("span", { class: "muted" }, ` ${row.split} ${row.seed}${row.attempt ? ` #${row.attempt}` : ""}`)), row.labels.map((label) => h("span", { class: "chip" }, label)), h("span", { class: "because muted" }, visible(row.because))),
     cell("policy", visible(row.policy), row.version ? h("span", { class: "muted" }, ` ${visible(row.version)}`) : null),
     cell("steps", count(row.steps), row.refusals ? h("span", { class: "muted", title: "refusals" }, ` ${row.refusals}✗`) : null),
     cell("rows", count(row.changed_rows)),
@@ -227,7 +240,8 @@ function drawRow(row, index) {
 async function drawGroups(box, query, context) {
   replace(box, h("p", { class: "muted pad" }, "Loading …"));
   const groups = await getGroups(pageQuery(query, 0));
-  const shown = groups.slice(0, 500);
+  const wanted = query.get("order") || "";
+  const shown = sortGroups(groups, wanted).slice(0, 500);
   const flat = groups.filter((group) => group.zero_spread).length;
   replace(
     box,
@@ -238,11 +252,31 @@ async function drawGroups(box, query, context) {
       h(
         "table",
         { class: "plain wide" },
-        h("thead", {}, h("tr", {}, ["Task", "Attempts", "Passed", "pass@k", "pass^k", "Mean reward", "Spread", "Rewards"].map((name) => h("th", { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, GROUP_COLUMNS.map(([name, label]) => groupHead(name, label, wanted, query)), h("th", { scope: "col" }, "Rewards"))),
         h("tbody", {}, shown.map((group) => drawGroup(group))),
       ),
     ),
   );
+}
+
+function groupHead(name, label, wanted, query) {
+  const isSorted = wanted.replace("-", "") === name;
+  const next = new URLSearchParams(query);
+  next.set("order", wanted === name ? `-${name}` : name);
+  const direction = wanted.startsWith("-") ? "descending" : "ascending";
+  return h("th", { scope: "col", class: name === "family" ? "" : "num", "aria-sort": isSorted ? direction : "none" }, h("a", { class: "sort", href: `#/?${next}` }, label, isSorted ? (direction === "ascending" ? " ↑" : " ↓") : ""));
+}
+
+// What has no value comes last in both directions.
+function sortGroups(groups, wanted) {
+  const name = wanted.replace("-", "");
+  if (!GROUP_COLUMNS.some(([column]) => column === name)) return groups;
+  const sign = wanted.startsWith("-") ? -1 : 1;
+  return [...groups].sort((one, other) => {
+    const [a, b] = [one[name], other[name]];
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    return a < b ? -sign : a > b ? sign : 0;
+  });
 }
 
 function drawGroup(group) {
@@ -257,6 +291,6 @@ function drawGroup(group) {
     h("td", { class: "num" }, percent(group.pass_power_k)),
     h("td", { class: "num" }, reward(group.mean_reward)),
     h("td", { class: "num" }, group.spread === null ? "–" : group.spread.toFixed(3), group.zero_spread ? h("span", { class: "pill warn" }, "zero spread") : null),
-    h("td", {}, h("span", { class: "dots" }, group.keys.map((key, index) => h("a", { class: "dot-link", href: `#/e/${encodeURIComponent(key)}` }, reward(group.rewards[index])))), pair),
+    h("td", {}, h("span", { class: "dots" }, group.keys.map((key, index) => h("a", { class: `dot-link ${rewardClass(group.rewards[index])}`, href: `#/e/${encodeURIComponent(key)}` }, reward(group.rewards[index])))), pair),
   );
 }

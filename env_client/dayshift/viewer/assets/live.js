@@ -1,8 +1,8 @@
 // Open episodes as they run: services, leases, the tail of one episode, and what waits for a person.
-import { announce, h, replace } from "./dom.js";
+import { announce, h, redraw, replace } from "./dom.js";
 import { getJson, sendJson } from "./api.js";
-import { actorName, clockTime, count, duration, oneLine, plural, visible } from "./format.js";
-import { longText, prettyJson } from "./render.js";
+import { actorClass, actorName, clockTime, count, duration, oneLine, plural, visible } from "./format.js";
+import { longText, parseJson, prettyJson } from "./render.js";
 
 const MOST_LINES = 500;
 const MOST_EVENTS = 50;
@@ -72,11 +72,11 @@ class LivePage {
         h("td", {}, clockTime(event.at)),
         h("th", { scope: "row" }, visible(event.kind)),
         h("td", {}, visible(event.person || "–")),
-        h("td", { class: "mono" }, event.episode_id ? h("a", { href: `#/e/${encodeURIComponent(event.episode_id)}` }, event.episode_id.slice(0, 8)) : event.product || "–"),
+        h("td", { class: "mono" }, event.episode_id ? h("a", { "data-key": `${event.at}-${event.kind}-${event.episode_id}`, href: `#/e/${encodeURIComponent(event.episode_id)}` }, event.episode_id.slice(0, 8)) : event.product || "–"),
         h("td", {}, oneLine(event.because, 160)),
       ),
     );
-    replace(this.audit, rows.length ? table(["Time", "What", "Who", "Episode", "Because"], rows) : h("p", { class: "muted" }, "Nobody has stepped in yet."));
+    redraw(this.audit, rows.length ? table(["Time", "What", "Who", "Episode", "Because"], rows, "audit-table") : h("p", { class: "muted" }, "Nobody has stepped in yet."));
   }
 
   close() {
@@ -118,16 +118,14 @@ class LivePage {
       replace(this.episodes, h("p", { class: "muted" }, "No episode is open."));
       return;
     }
-    const focused = document.activeElement?.dataset?.deed;
     const rows = overview.episodes.map((episode) => this.drawEpisode(episode));
-    replace(this.episodes, table(["Episode", "Task", "Steps", "Clock", "Lease", "State", "Do"], rows));
-    if (focused) this.episodes.querySelector(`[data-deed="${CSS.escape(focused)}"]`)?.focus();
+    redraw(this.episodes, table(["Episode", "Task", "Steps", "Clock", "Lease", "State", "Do"], rows));
   }
 
   drawEpisode(episode) {
     const budget = episode.budget ? ` of ${episode.budget.steps}` : "";
     const state = episode.because ? ["bad", episode.because] : episode.taken_over ? ["warn", `${episode.held_by} plays`] : episode.held_by ? ["warn", `paused by ${episode.held_by}`] : ["ok", "runs"];
-    const deed = (name, label) => h("button", { type: "button", class: "button small", "data-deed": `${name}-${episode.episode_id}`, onclick: () => this.act(episode, name) }, label);
+    const deed = (name, label) => h("button", { type: "button", class: "button small", "data-deed": `${name}-${episode.episode_id}`, "data-key": `${name}-${episode.episode_id}`, onclick: () => this.act(episode, name) }, label);
     return h("tr", { "data-episode": episode.episode_id },
       h("th", { scope: "row", class: "mono" }, episode.episode_id.slice(0, 8)),
       h("td", {}, episode.task || "free play", h("span", { class: "muted" }, ` · seed ${episode.seed}`)),
@@ -246,20 +244,21 @@ class Tail {
   // What the agent was given, and nothing more: the brief, the calls so far, and its tools.
   play(context, resume) {
     const operation = h("input", { id: "play-operation", list: "play-operations", autocomplete: "off", spellcheck: "false" });
-    const schema = h("details", {}, h("summary", {}, "Parameters"));
+    const parameters = h("div", {});
+    const schema = h("details", {}, h("summary", {}, "Parameters"), parameters);
     const options = h("datalist", { id: "play-operations" }, [...context.operations, ...context.special].map((name) => h("option", { value: name })));
     const values = h("textarea", { id: "play-arguments", rows: "4", spellcheck: "false", class: "mono" });
     values.value = "{}";
     const answer = h("div", { class: "play-answer", "aria-live": "polite" });
-    operation.addEventListener("change", () => {
+    operation.addEventListener("input", () => {
       const tool = context.tools.find((each) => each.name === operation.value.replaceAll(".", "_"));
-      replace(schema, h("summary", {}, "Parameters"), tool ? [h("p", {}, visible(tool.description)), longText(prettyJson(tool.parameters))] : h("p", { class: "muted" }, "Search for it with the tools, as the agent has to."));
+      replace(parameters, tool ? [h("p", {}, visible(tool.description)), prettyJson(tool.parameters)] : h("p", { class: "muted" }, "Search for it with the tools, as the agent has to."));
     });
     const send = async () => {
       try {
         const body = { operation: operation.value.trim(), arguments: JSON.parse(values.value || "{}") };
         const result = await (await sendJson(`live/${this.episode.episode_id}/act`, body)).json();
-        replace(answer, h("p", {}, result.verdict ? `${result.verdict.outcome}, reward ${result.verdict.reward}` : `status ${result.status} · ${clockTime(result.clock)}`), longText(visible(result.answer)));
+        replace(answer, h("p", {}, result.verdict ? `${result.verdict.outcome}, reward ${result.verdict.reward}` : `status ${result.status} · ${clockTime(result.clock)}`), shownAnswer(result.answer));
       } catch (error) {
         replace(answer, h("p", { class: "bad", role: "alert" }, error.message));
       }
@@ -277,6 +276,11 @@ class Tail {
   }
 }
 
+function shownAnswer(text) {
+  const value = parseJson(text);
+  return value === undefined ? longText(text) : prettyJson(value);
+}
+
 function drawStep(step) {
   const bad = step.status >= 400 || step.status === 0;
   return h("li", { class: bad ? "line bad" : "line" },
@@ -290,9 +294,10 @@ function drawStep(step) {
 
 function drawChange(product, change) {
   const verb = change.before === null ? "created" : change.after === null ? "removed" : "changed";
-  return h("li", { class: "line change-line" }, h("span", { class: "muted" }, clockTime(change.at)), ` ${actorName(change.actor)} ${verb} ${product} ${change.table} ${change.id}`);
+  return h("li", { class: `line change-line ${actorClass(change.actor)}` }, h("span", { class: "muted" }, clockTime(change.at)), ` ${actorName(change.actor)} ${verb} ${product} ${change.table} ${change.id}`);
 }
 
-function table(heads, rows) {
-  return h("table", { class: "live-table" }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows));
+function table(heads, rows, name = "") {
+  const isNumber = (index) => rows[0]?.children[index]?.classList.contains("num");
+  return h("table", { class: `live-table ${name}` }, h("thead", {}, h("tr", {}, heads.map((head, index) => h("th", { scope: "col", class: isNumber(index) ? "num" : "" }, head)))), h("tbody", {}, rows));
 }

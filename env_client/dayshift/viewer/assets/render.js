@@ -1,6 +1,6 @@
 // What a product answered, shown as what it is: a ticket, a contact, an invoice, a diff, a terminal.
 import { append, details, h } from "./dom.js";
-import { bytes, epoch, money, oneLine, terminalPieces, visible } from "./format.js";
+import { bytes, epoch, money, oneLine, plural, terminalPieces, visible } from "./format.js";
 
 const FIRST_CHARS = 6000;
 const MORE_CHARS = 60000;
@@ -8,7 +8,10 @@ const MOST_ROWS = 40;
 
 // Text in chunks: a long one is not laid out at once.
 export function longText(text, { mono = true, label = "" } = {}) {
-  const box = h("div", { class: mono ? "text mono" : "text" });
+  // What may scroll by itself can be scrolled with the keyboard.
+  const scrolls = text.length > 1500 || text.split("\n", 26).length > 25;
+  const reach = scrolls ? { tabindex: "0", role: "group", "aria-label": label || "Text" } : {};
+  const box = h("div", { class: mono ? "text mono" : "text", ...reach });
   let shown = 0;
   const more = h("button", { type: "button", class: "quiet more" });
   const show = (size) => {
@@ -101,8 +104,31 @@ const KINDS = [
   { matches: (v) => has(v, "object", "id"), draw: billingCard },
   { matches: (v) => ["stdout", "exit_code", "exitCode"].some((name) => has(v, name)), draw: terminalCard },
   { matches: (v) => has(v, "content") && typeof v.content === "string", draw: fileCard },
+  { matches: (v) => namedRecord(v) !== null, draw: (v) => namedCard(namedRecord(v)) },
   { matches: (v) => listOf(v) !== null, draw: recordTable },
 ];
+
+// A single record with a name: a person, an organisation, an issue, a pull request.
+function namedRecord(value) {
+  const parts = isObject(value) ? Object.values(value) : [];
+  const record = parts.length === 1 && isObject(parts[0]) ? parts[0] : value;
+  const isNamed = ["name", "title", "subject", "email"].some((name) => isObject(record) && typeof record[name] === "string" && record[name]);
+  return isNamed && ("id" in record || "number" in record) ? record : null;
+}
+
+function namedCard(record) {
+  const text = record.body || record.description || record.notes;
+  const nameOf = (part) => (isObject(part) ? part.login || part.name || part.ref || part.id : part);
+  return h(
+    "article",
+    { class: "card" },
+    h("h4", {}, "number" in record ? `#${record.number} ` : "", visible(record.title || record.name || record.subject || record.email)),
+    chips([record.state, record.status, record.role, record.type, ...(Array.isArray(record.labels) ? record.labels.map(nameOf) : [])]),
+    typeof text === "string" && text ? h("blockquote", {}, longText(text, { mono: false })) : null,
+    facts({ email: record.email, phone: record.phone, organization: record.organization_id, by: nameOf(record.user), assignee: nameOf(record.assignee), branch: nameOf(record.head), into: nameOf(record.base), created: record.created_at, updated: record.updated_at, id: record.id }),
+    details("All fields", () => fieldTable(record)),
+  );
+}
 
 function listOf(value) {
   if (Array.isArray(value)) return value.every(isObject) && value.length ? { items: value, more: null } : null;
@@ -280,13 +306,13 @@ function recordTable(value) {
   return h(
     "div",
     { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Records" },
-    h("p", { class: "muted" }, `${items.length} records${more !== null && more !== items.length ? ` of ${more}` : ""}`),
+    h("p", { class: "muted" }, `${plural(items.length, "record")}${more !== null && more !== items.length ? ` of ${more}` : ""}`),
     items.length
       ? h(
           "table",
-          { class: "plain" },
+          { class: "plain records" },
           h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, visible(name))))),
-          h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((name) => h("td", {}, oneLine(row[name] ?? "", 60)))))),
+          h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((name) => h("td", { title: oneLine(row[name] ?? "", 300) }, oneLine(row[name] ?? "", 60)))))),
         )
       : null,
     items.length > MOST_ROWS ? h("p", { class: "muted" }, `The first ${MOST_ROWS} are shown; the raw answer has all.`) : null,
@@ -300,7 +326,7 @@ function recordCells(item) {
   const cells = {};
   for (const name of [...telling, ...Object.keys(source)]) {
     const value = source[name];
-    if (name in cells || value === null || value === undefined || value === "" || typeof value === "object") continue;
+    if (name in cells || /(^|_)url$/.test(name) || value === null || value === undefined || value === "" || typeof value === "object") continue;
     cells[name] = ["amount", "total"].includes(name) && source.currency ? money(value, source.currency) : ["created"].includes(name) ? epoch(value) : value;
     if (Object.keys(cells).length >= 6) break;
   }
@@ -316,13 +342,20 @@ export function flatten(value, prefix = "", into = {}) {
   return into;
 }
 
+// A name may be broken where its words end, so that no word is.
+export function fieldName(name) {
+  return visible(name)
+    .split(/(?<=[._])/)
+    .map((part, index) => (index ? [h("wbr"), part] : part));
+}
+
 export function fieldTable(value) {
-  const fields = Object.entries(flatten(value)).filter(([, part]) => part !== null && part !== "");
+  const fields = Object.entries(flatten(value)).filter(([, part]) => part !== null && part !== "" && !(typeof part === "object" && !Object.keys(part).length));
   const shown = fields.slice(0, 200);
   return h(
     "dl",
     { class: "fields" },
-    shown.map(([name, part]) => [h("dt", {}, visible(name)), h("dd", {}, fieldValue(part))]),
+    shown.map(([name, part]) => [h("dt", {}, fieldName(name)), h("dd", {}, fieldValue(part))]),
     fields.length > shown.length ? [h("dt", {}, "…"), h("dd", {}, `${fields.length - shown.length} more`)] : null,
   );
 }

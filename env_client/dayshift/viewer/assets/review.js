@@ -1,5 +1,5 @@
 // The review form of one episode: labels, blame, questions, a note. Every change is saved at once.
-import { announce, debounce, h, replace } from "./dom.js";
+import { announce, h, redraw, replace } from "./dom.js";
 import { clockTime, visible } from "./format.js";
 import { getReviews, isShared, sendJson } from "./api.js";
 
@@ -8,6 +8,8 @@ const ANSWERS = ["yes", "no", "unsure"];
 
 export async function createReview(box, key, context, stepOf) {
   const reviewer = context.session.reviewer;
+  // What was typed on the page before may be about this episode: it is on its way.
+  await context.lastSave;
   const { taxonomy, reviews } = await getReviews(key);
   const own = reviews.find((review) => review.reviewer === reviewer);
   const others = reviews.filter((review) => review.reviewer !== reviewer);
@@ -15,7 +17,7 @@ export async function createReview(box, key, context, stepOf) {
   let isSaved = own !== undefined;
   const status = h("span", { class: "muted small", role: "status" });
 
-  const save = async () => {
+  const send = async () => {
     status.textContent = "saving …";
     try {
       const body = { key, labels: state.labels, note: state.note, blame: state.blame, answers: state.answers, step: stepOf() };
@@ -27,7 +29,25 @@ export async function createReview(box, key, context, stepOf) {
       status.textContent = `not saved: ${error.message}`;
     }
   };
-  const saveSoon = debounce(save, 500);
+  // One request at a time: two at once may arrive in the other order, and the older one would stand.
+  let running = null;
+  let isOutdated = false;
+  const sendAll = async () => {
+    do {
+      isOutdated = false;
+      await send();
+    } while (isOutdated);
+    running = null;
+  };
+  const save = () => {
+    clearTimeout(timer);
+    timer = 0;
+    if (running) isOutdated = true;
+    else context.lastSave = running = sendAll();
+    return running;
+  };
+  let timer = 0;
+  const flush = () => (timer ? save() : running);
   const toggleLabel = (id) => {
     state.labels = state.labels.includes(id) ? state.labels.filter((other) => other !== id) : [...state.labels, id];
     const label = taxonomy.labels.find((one) => one.id === id);
@@ -42,13 +62,15 @@ export async function createReview(box, key, context, stepOf) {
     value: state.note,
     oninput: (event) => {
       state.note = event.target.value;
-      saveSoon();
+      clearTimeout(timer);
+      timer = setTimeout(save, 500);
     },
+    onblur: flush,
   });
   const form = h("div", { class: "review-form" });
 
   function draw() {
-    replace(
+    redraw(
       form,
       h("div", { class: "labels", role: "group", "aria-label": "Labels" }, taxonomy.labels.map((label, index) => labelButton(label, index, state, toggleLabel))),
       choiceGroup("Who is to blame?", BLAMES, state.blame, (value) => {
@@ -60,7 +82,7 @@ export async function createReview(box, key, context, stepOf) {
       h(
         "details",
         { open: Object.keys(state.answers).length > 0 || context.questionsOpen, ontoggle: (event) => (context.questionsOpen = event.target.open) },
-        h("summary", {}, `Questions (${Object.keys(state.answers).length} of ${taxonomy.questions.length} answered)`),
+        h("summary", { "data-key": "questions" }, `Questions (${Object.keys(state.answers).length} of ${taxonomy.questions.length} answered)`),
         taxonomy.questions.map((question) =>
           choiceGroup(question.text, ANSWERS, state.answers[question.id], (value) => {
             if (state.answers[question.id] === value) delete state.answers[question.id];
@@ -78,8 +100,9 @@ export async function createReview(box, key, context, stepOf) {
   draw();
   if (isShared) {
     replace(box, h("h2", {}, "Reviews"), reviews.length ? reviews.map(otherReview) : h("p", { class: "muted" }, "None."));
-    return { label: () => {}, focusNote: () => {} };
+    return { label: () => {}, focusNote: () => {}, close: () => {} };
   }
+  window.addEventListener("pagehide", flush);
   replace(box, h("h2", {}, "Review ", status), form, h("label", { class: "block", for: "note" }, h("span", {}, "Note "), h("kbd", {}, "n")), note, others_);
   return {
     label(number) {
@@ -89,13 +112,17 @@ export async function createReview(box, key, context, stepOf) {
     focusNote() {
       note.focus();
     },
+    close() {
+      window.removeEventListener("pagehide", flush);
+      flush();
+    },
   };
 }
 
 function labelButton(label, index, state, toggle) {
   return h(
     "button",
-    { type: "button", class: "label-button", "aria-pressed": String(state.labels.includes(label.id)), title: label.description, onclick: () => toggle(label.id) },
+    { type: "button", class: "label-button", "data-key": `label-${label.id}`, "aria-pressed": String(state.labels.includes(label.id)), title: label.description, onclick: () => toggle(label.id) },
     index < 9 ? h("kbd", {}, index + 1) : null,
     h("span", {}, visible(label.title)),
   );
@@ -106,7 +133,7 @@ function choiceGroup(title, values, chosen, choose) {
     "div",
     { class: "choices", role: "group", "aria-label": title },
     h("span", { class: "choice-title" }, visible(title)),
-    values.map((value) => h("button", { type: "button", class: "choice", "aria-pressed": String(chosen === value), onclick: () => choose(value) }, value)),
+    values.map((value) => h("button", { type: "button", class: "choice", "data-key": `${title}-${value}`, "aria-pressed": String(chosen === value), onclick: () => choose(value) }, value)),
   );
 }
 

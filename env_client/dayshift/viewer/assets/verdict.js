@@ -14,13 +14,13 @@ export function renderVerdict(detail) {
   const verdict = detail.verdict;
   if (!verdict) return renderQuarantine(detail);
   const goals = detail.findings.filter((finding) => finding.weight > 0);
-  const rules = detail.findings.filter((finding) => finding.weight <= 0);
+  // The broken ones first: of twenty rules, they decided.
+  const rules = detail.findings.filter((finding) => finding.weight <= 0).sort((one, other) => Number(one.held) - Number(other.held));
   const key = detail.summary.key;
   return h(
     "div",
     { class: "verdict" },
     detail.quarantine ? renderQuarantine(detail) : null,
-    verdict.because ? h("p", { class: "lead" }, visible(verdict.because)) : null,
     detail.waterfall ? waterfall(detail.waterfall) : h("p", { class: "note" }, "Unscored: there is no reward, because the environment failed."),
     section(`Goals: ${goals.filter((goal) => goal.held).length} of ${goals.length} reached`, findingList(goals, key)),
     section(`Rules: ${rules.filter((rule) => rule.held).length} of ${rules.length} kept`, findingList(rules, key)),
