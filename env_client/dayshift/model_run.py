@@ -28,6 +28,13 @@ RUN_FILE = "run.json"
 PYTHON_AGENT = "python:"
 _OPEN_ATTEMPTS = 20
 _MAX_CONNECTIONS = 64
+# So many attempts in a row without one reply or step, and at least as many as are played at once, say that the provider
+# or the stack is down or not there; the others would only wait for it, too.
+_FEWEST_FAILURES_OF_AN_OUTAGE = 8
+
+
+class Outage(UsageError):
+    """One attempt after the other came to nothing, so the run stops; it can be resumed."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +167,36 @@ async def play_run(
         played = _play_all(player, plan.attempts, connection, limits.concurrency)
         if not plan.finished:
             played = _require_opened(played, len(plan.families) * options.rollouts)
+        outage = _OutageWatch(max(limits.concurrency, _FEWEST_FAILURES_OF_AN_OUTAGE))
         with Recorder(folder) as recorder:
             async for trajectory in played:
                 recorder.record(trajectory)
                 yield trajectory
+                outage.watch(trajectory)
     finally:
         await player.close()
         await connection.close()
+
+
+class _OutageWatch:
+    """Counts attempts in a row in which nothing happened, and ends a run in which nothing does."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._in_a_row = 0
+
+    def watch(self, trajectory: Trajectory) -> None:
+        quarantine, model = trajectory.quarantine, trajectory.model
+        has_begun = bool(trajectory.steps) or (model is not None and bool(model.turns))
+        if quarantine is None or quarantine.blame not in {"provider", "harness"} or has_begun:
+            self._in_a_row = 0
+            return
+        self._in_a_row += 1
+        if self._in_a_row >= self._most:
+            raise Outage(
+                f"{self._in_a_row} attempts in a row came to nothing, the last because of {quarantine.kind}: "
+                f"{quarantine.because}; the same command with --resume goes on"
+            )
 
 
 async def _make_plan(options: RunOptions, folder: Path, connection: AsyncConnection, *, resume: bool) -> Plan:
@@ -189,7 +219,8 @@ async def _play_all(
             if not running:
                 return
             finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
+            # What was played is kept before an error ends the run; each error is looked at, so that none is logged.
+            for task in sorted(finished, key=lambda task: task.exception() is not None):
                 yield task.result()
     finally:
         for task in running:

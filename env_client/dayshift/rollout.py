@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -104,7 +105,7 @@ async def rollouts(
         "max_steps": max_steps,
         "supervisor": supervisor,
     }
-    attempts = ((request, number) for request in tasks for number in range(group_size))
+    attempts = _number_attempts(tasks, group_size)
     pool = _WorkerPool(policy, attempts, session, version, options, fetches_diffs=recorder is not None)
     workers = [asyncio.create_task(pool.work()) for _ in range(concurrency)]
     total = _count(tasks)
@@ -154,7 +155,7 @@ async def group_rollouts(
 
     A group names its unscored members, so that a baseline can leave them out.
     """
-    open_groups: dict[str, list[Trajectory]] = {}
+    open_groups: dict[tuple[str, int], list[Trajectory]] = {}
     async for trajectory in rollouts(
         policy,
         tasks,
@@ -170,11 +171,13 @@ async def group_rollouts(
         max_steps=max_steps,
         supervisor=supervisor,
     ):
-        members = open_groups.setdefault(trajectory.group or "", [])
+        # An instance that comes again makes another group, though both may be played at the same time.
+        key = trajectory.group or "", (trajectory.attempt or 0) // group_size
+        members = open_groups.setdefault(key, [])
         members.append(trajectory)
         if len(members) == group_size:
-            group = open_groups.pop(trajectory.group or "")
-            yield Group(trajectory.group or "", tuple(sorted(group, key=lambda member: member.attempt or 0)))
+            group = open_groups.pop(key)
+            yield Group(key[0], tuple(sorted(group, key=lambda member: member.attempt or 0)))
 
 
 class _WorkerPool:
@@ -282,6 +285,15 @@ class _WorkerPool:
     @property
     def _name(self) -> str:
         return str(getattr(self._policy, "name", getattr(self._policy, "__name__", type(self._policy).__name__)))
+
+
+def _number_attempts(tasks: Iterable[OpenRequest], group_size: int) -> Iterator[tuple[OpenRequest, int]]:
+    """Numbers the attempts at each instance, which may come several times, as in a second pass over all tasks."""
+    passes: Counter[str] = Counter()
+    for request in tasks:
+        first = passes[group_id(request)] * group_size
+        passes[group_id(request)] += 1
+        yield from ((request, number) for number in range(first, first + group_size))
 
 
 def do_nothing(_situation: PolicyInput) -> Call:
