@@ -5,6 +5,7 @@ import json
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -164,15 +165,15 @@ async def play_run(
     try:
         plan = await _make_plan(options, folder, connection, resume=resume)
         announce(plan)
-        played = _play_all(player, plan.attempts, connection, limits.concurrency)
-        if not plan.finished:
-            played = _require_opened(played, len(plan.families) * options.rollouts)
         outage = _OutageWatch(max(limits.concurrency, _FEWEST_FAILURES_OF_AN_OUTAGE))
-        with Recorder(folder) as recorder:
-            async for trajectory in played:
-                recorder.record(trajectory)
-                yield trajectory
-                outage.watch(trajectory)
+        # Closed before the connection is: attempts that are cut close their episodes over it.
+        async with aclosing(_play_all(player, plan.attempts, connection, limits.concurrency)) as played:
+            opened = played if plan.finished else _require_opened(played, len(plan.families) * options.rollouts)
+            with Recorder(folder) as recorder:
+                async for trajectory in opened:
+                    recorder.record(trajectory)
+                    yield trajectory
+                    outage.watch(trajectory)
     finally:
         await player.close()
         await connection.close()
@@ -209,7 +210,7 @@ async def _make_plan(options: RunOptions, folder: Path, connection: AsyncConnect
 
 async def _play_all(
     player: "_Player", attempts: Sequence[Attempt], connection: AsyncConnection, concurrency: int
-) -> AsyncIterator[Trajectory]:
+) -> AsyncGenerator[Trajectory, None]:
     waiting: Iterator[Attempt] = iter(attempts)
     running: set[asyncio.Task[Trajectory]] = set()
     try:

@@ -3,7 +3,8 @@
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -91,7 +92,7 @@ async def rollouts(
     group_size: int = 1,
     max_steps: int | None = None,
     supervisor: Supervisor | None = None,
-) -> AsyncIterator[Trajectory]:
+) -> AsyncGenerator[Trajectory, None]:
     """Yields trajectories in the order in which they finish; every task is attempted `group_size` times.
 
     An episode that fails is yielded too, quarantined and without a reward, and the others go on; only a wrong token
@@ -150,13 +151,13 @@ async def group_rollouts(
     max_answer_chars: int = MAX_ANSWER_CHARS,
     max_steps: int | None = None,
     supervisor: Supervisor | None = None,
-) -> AsyncIterator[Group]:
+) -> AsyncGenerator[Group, None]:
     """Yields whole groups of attempts at one instance, in the order in which they are complete.
 
     A group names its unscored members, so that a baseline can leave them out.
     """
     open_groups: dict[tuple[str, int], list[Trajectory]] = {}
-    async for trajectory in rollouts(
+    played = rollouts(
         policy,
         tasks,
         concurrency=concurrency,
@@ -170,14 +171,17 @@ async def group_rollouts(
         group_size=group_size,
         max_steps=max_steps,
         supervisor=supervisor,
-    ):
-        # An instance that comes again makes another group, though both may be played at the same time.
-        key = trajectory.group or "", (trajectory.attempt or 0) // group_size
-        members = open_groups.setdefault(key, [])
-        members.append(trajectory)
-        if len(members) == group_size:
-            group = open_groups.pop(key)
-            yield Group(key[0], tuple(sorted(group, key=lambda member: member.attempt or 0)))
+    )
+    # Closed with this one, and not when the garbage collector comes by.
+    async with aclosing(played) as trajectories:
+        async for trajectory in trajectories:
+            # An instance that comes again makes another group, though both may be played at the same time.
+            key = trajectory.group or "", (trajectory.attempt or 0) // group_size
+            members = open_groups.setdefault(key, [])
+            members.append(trajectory)
+            if len(members) == group_size:
+                group = open_groups.pop(key)
+                yield Group(key[0], tuple(sorted(group, key=lambda member: member.attempt or 0)))
 
 
 class _WorkerPool:

@@ -12,11 +12,13 @@ import pytest
 from dayshift import model_episode
 from dayshift.calls import SUBMIT
 from dayshift.cli import main
-from dayshift.connection import Address
+from dayshift.connection import Address, Connection
 from dayshift.model_record import ModelTurn
 from dayshift.recordings import load
-from dayshift.run_summary import difference_interval, pass_at, pass_power, summarise_run
-from dayshift.trajectory import Trajectory
+from dayshift.rollout import record_unopened
+from dayshift.run_summary import difference_interval, latest_attempts, pass_at, pass_power, summarise_run
+from dayshift.trajectory import Quarantine, Trajectory
+from dayshift.wire import OpenRequest, Verdict
 
 from tests.scripted_provider import ScriptedProvider
 from tests.scripted_provider.scripts import GARBAGE
@@ -44,6 +46,10 @@ class Runner:
         fixed = ("--base-url", self.provider.url + PATHS[model.partition("/")[0]], "--tasks", tasks)
         assert main(["run", "--model", model, *fixed, "--output", str(self.folder), *options]) == code
         return list(load(self.folder, quarantined=True))
+
+
+def list_open(connection: Connection) -> set[str]:
+    return {episode.episode_id for episode in connection.run(connection.address.control.live()).episodes}
 
 
 @pytest.fixture
@@ -225,8 +231,11 @@ def test_a_model_that_does_not_exist_ends_the_run_with_one_sentence(
     assert len(errors) == 2, "the number of episodes, and one sentence"
 
 
-def test_a_run_ends_early_where_nobody_answers(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_ends_early_where_nobody_answers(
+    run: Runner, connection: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A mistyped address, or an outage: the other attempts would only wait for it, too."""
+    open_before = list_open(connection)
     nobody = ["--base-url", "http://127.0.0.1:9/v1", "--retries", "0", "--concurrency", "4"]
 
     trajectories = run("openai/steady", "--seeds", "30", *nobody, code=2)
@@ -236,6 +245,7 @@ def test_a_run_ends_early_where_nobody_answers(run: Runner, capsys: pytest.Captu
     assert "(All connection attempts failed); the same command with --resume goes on" in output.err
     assert len(trajectories) < 30
     assert not any(trajectory.scored for trajectory in trajectories)
+    assert list_open(connection) <= open_before, "attempts that are cut close their episodes"
     assert len(run("openai/steady", "--seeds", "30", "--resume")) >= 30
 
 
@@ -471,6 +481,20 @@ def test_pass_at_k_and_pass_power_k_are_unbiased() -> None:
     assert pass_at(4, 1, 2) == pytest.approx(0.5)
     assert pass_power(4, 2, 2) == pytest.approx(1 / 6)
     assert (pass_at(2, 0, 2), pass_power(2, 2, 2)) == (0.0, 1.0)
+
+
+def test_every_scored_episode_counts_and_of_unscored_attempts_the_last() -> None:
+    def attempt(number: int, reward: float | None, policy: str) -> Trajectory:
+        unscored = record_unopened(
+            OpenRequest(task=TASK), Quarantine(blame="harness", kind="x", because="x"), policy, None
+        )
+        verdict = None if reward is None else Verdict.model_construct(outcome="passed", reward=reward)
+        return unscored.model_copy(update={"group": "g", "attempt": number, "verdict": verdict})
+
+    recorded = [attempt(0, None, "a"), attempt(1, None, "b"), attempt(0, 1.0, "c"), attempt(0, 1.0, "d")]
+    recorded.append(attempt(1, None, "e"))
+
+    assert [trajectory.policy for trajectory in latest_attempts(recorded)] == ["c", "d", "e"]
 
 
 def test_two_runs_are_compared_with_intervals(run: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

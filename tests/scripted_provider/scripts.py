@@ -19,7 +19,8 @@ _PHONE = re.compile(
 _RECORD_ID = re.compile(r'"id": ?"(\d+)"')
 
 
-_SHORT_CONTEXT_CHARS = 4_000
+# Shorter than an answer is the note that stands for a removed one.
+_SHORT_CONTEXT_CHARS, _NOTE_CHARS = 4_000, 200
 _TOO_LONG = Scripted("This model's maximum context length is 4096 tokens. Your messages have 5000.", failure=400)
 
 Script = Callable[[Asked], Scripted]
@@ -141,7 +142,7 @@ def misnaming(asked: Asked) -> Scripted:
 
 def short_context(asked: Asked) -> Scripted:
     """Looks on and on, behind a provider that takes conversations with few answers only."""
-    if sum(map(len, asked.answers)) > _SHORT_CONTEXT_CHARS:
+    if sum(len(answer) for answer in asked.answers if len(answer) > _NOTE_CHARS) > _SHORT_CONTEXT_CHARS:
         return _TOO_LONG
     return Scripted("Once more.", ((asked.read_tool, "{}"),))
 
