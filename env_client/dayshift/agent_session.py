@@ -5,11 +5,14 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from dayshift.episode import AsyncEpisode
-from dayshift.errors import UsageError
+from dayshift.errors import DayshiftError, UsageError
 from dayshift.operations import OpenAiTool
 from dayshift.tool_surface import Surface
 
@@ -91,7 +94,51 @@ def load_agent(name: str) -> Agent:
     return agent
 
 
+class AgentExit(DayshiftError):
+    """An agent asked the process to end; only its own episode does."""
+
+
 async def run_agent(agent: Agent, session: AgentSession) -> Any:
-    if inspect.iscoroutinefunction(agent):
-        return await agent(session)
-    return await asyncio.to_thread(agent, BlockingSession(session, asyncio.get_running_loop()))
+    if inspect.iscoroutinefunction(agent) or inspect.iscoroutinefunction(type(agent).__call__):
+        try:
+            return await agent(session)
+        except SystemExit as error:
+            raise _explain_exit(error) from error
+    return await _run_in_thread(agent, BlockingSession(session, asyncio.get_running_loop()))
+
+
+async def _run_in_thread(agent: Agent, session: BlockingSession) -> Any:
+    """A thread for each agent: asyncio's own pool has a few, and as many agents as were asked for play at once.
+
+    It is no reason to stay: a run that is stopped does not wait for an agent that waits for something else.
+    """
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Any] = loop.create_future()
+
+    def work() -> None:
+        try:
+            answer, failure = agent(session), None
+        except Exception as error:  # noqa: BLE001 - it is raised where the agent is waited for
+            # A future cannot raise it.
+            answer, failure = None, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error
+        except SystemExit as error:
+            answer, failure = None, _explain_exit(error)
+        # The run may have been stopped meanwhile, and its loop with it.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, result, answer, failure)
+
+    Thread(target=copy_context().run, args=(work,), daemon=True).start()
+    return await result
+
+
+def _settle(result: "asyncio.Future[Any]", answer: Any, failure: Exception | None) -> None:
+    if result.done():
+        return
+    if failure is None:
+        result.set_result(answer)
+    else:
+        result.set_exception(failure)
+
+
+def _explain_exit(error: SystemExit) -> AgentExit:
+    return AgentExit(f"the agent called sys.exit({'' if error.code is None else repr(error.code)})")

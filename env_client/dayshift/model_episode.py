@@ -9,6 +9,7 @@ from dayshift.errors import EpisodeOver
 from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.models import Conversation, Model, Reply, ToolRequest
 from dayshift.models.conversation import SentRequest
+from dayshift.models.provider_answer import ContextTooLong
 from dayshift.tool_surface import Surface
 
 # Replies in a row without a call; then the model is taken to be done.
@@ -36,6 +37,7 @@ class ModelEpisode:
     max_context_tokens: int
     prices: Prices | None = None
     turns: list[ModelTurn] = field(default_factory=list)
+    context_exhausted: bool = False
     conversation: Conversation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,10 +46,20 @@ class ModelEpisode:
         self.conversation.say(job_description.first_message(self.episode.brief, self.episode.clock))
 
     async def play(self) -> None:
-        """Plays until there is a verdict; a model that stops calling tools hands its work in as it is."""
+        """Plays until there is a verdict.
+
+        A model that stops calling tools, or whose conversation fills its context, hands its work in as it is.
+        """
         silent_replies = 0
         while not self.episode.over and silent_replies < _MAX_SILENT_REPLIES:
-            reply = await self._take_turn()
+            try:
+                reply = await self._take_turn()
+            except ContextTooLong:
+                if not self.turns:
+                    # The tools and the brief alone are too long: nothing that the model wrote.
+                    raise
+                self.context_exhausted = True
+                break
             silent_replies = 0 if reply.calls else silent_replies + 1
             if not reply.calls:
                 self.conversation.say(job_description.CONTINUE)
@@ -87,6 +99,7 @@ class ModelEpisode:
             max_context_tokens=self.max_context_tokens,
             messages=self.conversation.messages,
             turns=self.turns,
+            context_exhausted=self.context_exhausted,
         )
         if self.prices is None:
             return record

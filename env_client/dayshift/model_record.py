@@ -11,7 +11,7 @@ class ModelTurn(Message):
     """One request to the model and its reply; steps `first_step` to `last_step` are the calls that it asked for."""
 
     # The model was sent the first `messages_sent` of the record's messages, with the answers at `removed` cut out, and
-    # with a valid object in place of the arguments of the replies at `repaired` that are no JSON object.
+    # with the calls of the replies at `repaired` in a form that every server takes back.
     messages_sent: int
     removed: list[int] = Field(default_factory=list)
     repaired: list[int] = Field(default_factory=list)
@@ -41,6 +41,8 @@ class ModelRecord(Message):
     max_context_tokens: int
     messages: list[dict[str, Any]]
     turns: list[ModelTurn]
+    # The conversation no longer fitted into the model's context, so its work was handed in as it was.
+    context_exhausted: bool = False
     # Dollars by the prices that the caller gave; None where none were given.
     cost: float | None = None
 

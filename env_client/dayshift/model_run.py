@@ -5,6 +5,7 @@ import json
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,6 +30,13 @@ RUN_FILE = "run.json"
 PYTHON_AGENT = "python:"
 _OPEN_ATTEMPTS = 20
 _MAX_CONNECTIONS = 64
+# So many attempts in a row without one reply or step, and at least as many as are played at once, say that the provider
+# or the stack is down or not there; the others would only wait for it, too.
+_FEWEST_FAILURES_OF_AN_OUTAGE = 8
+
+
+class Outage(UsageError):
+    """One attempt after the other came to nothing, so the run stops; it can be resumed."""
 
 
 @dataclass(frozen=True)
@@ -166,16 +174,39 @@ async def play_run(
     try:
         plan = await _make_plan(options, folder, connection, resume=resume)
         announce(plan)
-        played = _play_all(player, plan.attempts, connection, limits.concurrency)
-        if not plan.finished:
-            played = _require_opened(played, len(plan.families) * options.rollouts)
-        with Recorder(folder) as recorder:
-            async for trajectory in played:
-                recorder.record(trajectory)
-                yield trajectory
+        outage = _OutageWatch(max(limits.concurrency, _FEWEST_FAILURES_OF_AN_OUTAGE))
+        # Closed before the connection is: attempts that are cut close their episodes over it.
+        async with aclosing(_play_all(player, plan.attempts, connection, limits.concurrency)) as played:
+            opened = played if plan.finished else _require_opened(played, len(plan.families) * options.rollouts)
+            with Recorder(folder) as recorder:
+                async for trajectory in opened:
+                    recorder.record(trajectory)
+                    yield trajectory
+                    outage.watch(trajectory)
     finally:
         await player.close()
         await connection.close()
+
+
+class _OutageWatch:
+    """Counts attempts in a row in which nothing happened, and ends a run in which nothing does."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._in_a_row = 0
+
+    def watch(self, trajectory: Trajectory) -> None:
+        quarantine, model = trajectory.quarantine, trajectory.model
+        has_begun = bool(trajectory.steps) or (model is not None and bool(model.turns))
+        if quarantine is None or quarantine.blame not in {"provider", "harness"} or has_begun:
+            self._in_a_row = 0
+            return
+        self._in_a_row += 1
+        if self._in_a_row >= self._most:
+            raise Outage(
+                f"{self._in_a_row} attempts in a row came to nothing, the last because of {quarantine.kind}: "
+                f"{quarantine.because}; the same command with --resume goes on"
+            )
 
 
 async def _make_plan(options: RunOptions, folder: Path, connection: AsyncConnection, *, resume: bool) -> Plan:
@@ -193,7 +224,7 @@ async def _make_plan(options: RunOptions, folder: Path, connection: AsyncConnect
 
 async def _play_all(
     player: "_Player", attempts: Sequence[Attempt], connection: AsyncConnection, concurrency: int
-) -> AsyncIterator[Trajectory]:
+) -> AsyncGenerator[Trajectory, None]:
     waiting: Iterator[Attempt] = iter(attempts)
     running: set[asyncio.Task[Trajectory]] = set()
     try:
@@ -203,7 +234,8 @@ async def _play_all(
             if not running:
                 return
             finished, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
+            # What was played is kept before an error ends the run; each error is looked at, so that none is logged.
+            for task in sorted(finished, key=lambda task: task.exception() is not None):
                 yield task.result()
     finally:
         for task in running:

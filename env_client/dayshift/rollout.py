@@ -2,7 +2,9 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -90,7 +92,7 @@ async def rollouts(
     group_size: int = 1,
     max_steps: int | None = None,
     supervisor: Supervisor | None = None,
-) -> AsyncIterator[Trajectory]:
+) -> AsyncGenerator[Trajectory, None]:
     """Yields trajectories in the order in which they finish; every task is attempted `group_size` times.
 
     An episode that fails is yielded too, quarantined and without a reward, and the others go on; only a wrong token
@@ -104,7 +106,7 @@ async def rollouts(
         "max_steps": max_steps,
         "supervisor": supervisor,
     }
-    attempts = ((request, number) for request in tasks for number in range(group_size))
+    attempts = _number_attempts(tasks, group_size)
     pool = _WorkerPool(policy, attempts, session, version, options, fetches_diffs=recorder is not None)
     workers = [asyncio.create_task(pool.work()) for _ in range(concurrency)]
     total = _count(tasks)
@@ -149,13 +151,13 @@ async def group_rollouts(
     max_answer_chars: int = MAX_ANSWER_CHARS,
     max_steps: int | None = None,
     supervisor: Supervisor | None = None,
-) -> AsyncIterator[Group]:
+) -> AsyncGenerator[Group, None]:
     """Yields whole groups of attempts at one instance, in the order in which they are complete.
 
     A group names its unscored members, so that a baseline can leave them out.
     """
-    open_groups: dict[str, list[Trajectory]] = {}
-    async for trajectory in rollouts(
+    open_groups: dict[tuple[str, int], list[Trajectory]] = {}
+    played = rollouts(
         policy,
         tasks,
         concurrency=concurrency,
@@ -169,12 +171,17 @@ async def group_rollouts(
         group_size=group_size,
         max_steps=max_steps,
         supervisor=supervisor,
-    ):
-        members = open_groups.setdefault(trajectory.group or "", [])
-        members.append(trajectory)
-        if len(members) == group_size:
-            group = open_groups.pop(trajectory.group or "")
-            yield Group(trajectory.group or "", tuple(sorted(group, key=lambda member: member.attempt or 0)))
+    )
+    # Closed with this one, and not when the garbage collector comes by.
+    async with aclosing(played) as trajectories:
+        async for trajectory in trajectories:
+            # An instance that comes again makes another group, though both may be played at the same time.
+            key = trajectory.group or "", (trajectory.attempt or 0) // group_size
+            members = open_groups.setdefault(key, [])
+            members.append(trajectory)
+            if len(members) == group_size:
+                group = open_groups.pop(key)
+                yield Group(key[0], tuple(sorted(group, key=lambda member: member.attempt or 0)))
 
 
 class _WorkerPool:
@@ -282,6 +289,15 @@ class _WorkerPool:
     @property
     def _name(self) -> str:
         return str(getattr(self._policy, "name", getattr(self._policy, "__name__", type(self._policy).__name__)))
+
+
+def _number_attempts(tasks: Iterable[OpenRequest], group_size: int) -> Iterator[tuple[OpenRequest, int]]:
+    """Numbers the attempts at each instance, which may come several times, as in a second pass over all tasks."""
+    passes: Counter[str] = Counter()
+    for request in tasks:
+        first = passes[group_id(request)] * group_size
+        passes[group_id(request)] += 1
+        yield from ((request, number) for number in range(first, first + group_size))
 
 
 def do_nothing(_situation: PolicyInput) -> Call:

@@ -2,14 +2,15 @@
 
 import argparse
 import asyncio
+import json
 import sys
 from contextlib import aclosing
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from dayshift.errors import UsageError
 from dayshift.model_episode import Prices
-from dayshift.model_run import Plan, RunLimits, RunOptions, play_run
+from dayshift.model_run import RUN_FILE, Outage, Plan, RunLimits, RunOptions, play_run
 from dayshift.models import Sampling
 from dayshift.recordings import load
 from dayshift.report import summarise
@@ -18,6 +19,8 @@ from dayshift.run_summary import compare_runs, count_tokens, render_comparison, 
 from dayshift.trajectory import Trajectory
 
 _PROGRESS_LINES = 20
+# Options in which runs that are compared may differ: that is what they are compared for.
+_OF_THE_MODEL = frozenset({"model", "policy_version"})
 
 
 class RunProgress:
@@ -83,7 +86,13 @@ def run(args: argparse.Namespace) -> int:
         prices=_build_prices(args),
     )
     folder = Path(args.output or default_folder(options.model))
-    asyncio.run(_play(options, limits, folder, resume=args.resume))
+    try:
+        asyncio.run(_play(options, limits, folder, resume=args.resume))
+    except (Outage, KeyboardInterrupt) as stopped:
+        _report_what_there_is(folder, options.model)
+        if isinstance(stopped, KeyboardInterrupt):
+            print("stopped; the same command with --resume goes on", file=sys.stderr)
+        raise
     return _report(folder, options.model)
 
 
@@ -98,15 +107,24 @@ async def _play(options: RunOptions, limits: RunLimits, folder: Path, *, resume:
         progress.close()
 
 
+def _report_what_there_is(folder: Path, model: str) -> None:
+    """Prints the results of a run that was stopped, where an episode was finished before."""
+    if folder.exists() and next(load(folder), None) is not None:
+        _report(folder, model)
+
+
 def _report(folder: Path, model: str) -> int:
-    """Prints the results; 1 says that some are missing because this package has a bug or the stack refused them."""
+    """Prints the results.
+
+    1 says that some are missing because this package has a bug or the stack refused them, or that there are none.
+    """
     trajectories = list(load(folder, quarantined=True))
     page = folder / "report.html"
     page.write_text(render_html(summarise(trajectories), f"Dayshift: {model}"), encoding="utf-8")
     summary = summarise_run(trajectories)
     print(render_run(summary))
     print(f"recordings: {folder}\npage: {page}")
-    return 1 if summary.client_bugs or summary.refused else 0
+    return 1 if summary.client_bugs or summary.refused or not summary.total.scored else 0
 
 
 def compare(args: argparse.Namespace) -> int:
@@ -114,7 +132,23 @@ def compare(args: argparse.Namespace) -> int:
     if not rows:
         raise UsageError(f"{args.first} and {args.second} have no scored family in common")
     print(render_comparison(rows))
+    if differences := _list_differences(Path(args.first), Path(args.second)):
+        print(f"\nthe runs differ in more than the model: {', '.join(differences)}")
     return 0
+
+
+def _list_differences(first: Path, second: Path) -> list[str]:
+    """The options that two runs do not share, `surface core / search`; recordings of `rollouts` have none."""
+    files = [folder / RUN_FILE for folder in (first, second)]
+    if not all(file.exists() for file in files):
+        return []
+    one, other = (json.loads(file.read_text()) for file in files)
+    names = [name for name in {**one, **other} if name not in _OF_THE_MODEL and one.get(name) != other.get(name)]
+    return [f"{name} {_show(one.get(name))} / {_show(other.get(name))}" for name in names]
+
+
+def _show(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def default_folder(model: str) -> str:

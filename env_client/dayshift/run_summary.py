@@ -1,6 +1,5 @@
 """The results of a run by family (pass rates with intervals, pass@k, pass^k, tokens, cost), and two runs compared."""
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,22 +8,30 @@ from statistics import fmean, variance
 
 from dayshift.report import FAILURE_RATE_LIMIT, wilson_interval
 from dayshift.report_text import render_columns
-from dayshift.trajectory import CLIENT_BUG, Trajectory
+from dayshift.trajectory import CLIENT_BUG, Quarantine, Trajectory
 
 _ALL = "all"
 _Z = 1.959964
-_LONGEST_CAUSE = 300
+_LONGEST_CAUSE = 200
 
 
 def latest_attempts(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
-    """One trajectory for each attempt: an attempt that was unscored may have been played again after a resume."""
-    latest: dict[tuple[str | None, int | None, str], Trajectory] = {}
+    """Every scored episode, and of each attempt without one the last: a resume plays unscored attempts again.
+
+    Scored episodes under one number are of several calls of `rollouts`, which all count from 0.
+    """
+    scored: list[Trajectory] = []
+    unscored: dict[tuple[str | None, int | None, str], Trajectory] = {}
+    played = set()
     for trajectory in trajectories:
         unnumbered = trajectory.manifest.episode_id if trajectory.group is None else ""
         key = (trajectory.group, trajectory.attempt, unnumbered)
-        if key not in latest or trajectory.scored or not latest[key].scored:
-            latest[key] = trajectory
-    return list(latest.values())
+        if trajectory.scored:
+            scored.append(trajectory)
+            played.add(key)
+        else:
+            unscored[key] = trajectory
+    return [*scored, *(trajectory for key, trajectory in unscored.items() if key not in played)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class FamilyResult:
     mean_reward: float | None
     mean_steps: float
     mean_tokens: float
+    # Dollars for an episode, and for all of them; None where no prices were given.
+    mean_cost: float | None
     cost: float | None
 
     @property
@@ -60,9 +69,11 @@ class RunSummary:
     provider_failures: list[str]
     policy_failures: list[str]
     # Attempts that asked for what the stack does not have.
-    refused: list[str]
-    # Bugs of this package; they count as environment failures, too.
-    client_bugs: list[str]
+    refused: int
+    # Bugs of this package, which count as environment failures, too.
+    client_bugs: int
+    # Why the first of them was unscored, by whoever is to blame and for bugs of this package by their kind.
+    causes: dict[str, str]
     flagged: int
 
     @property
@@ -79,20 +90,28 @@ def summarise_run(trajectories: Iterable[Trajectory]) -> RunSummary:
         groups[episode.group or episode.manifest.episode_id] += 1
     k = max(groups.values(), default=1)
     quarantines = [episode.quarantine for episode in episodes if episode.quarantine is not None]
-    causes: dict[str, list[str]] = defaultdict(list)
-    for quarantine in quarantines:
-        causes[quarantine.blame].append(f"{quarantine.kind}: {quarantine.because}")
+    blames = [CLIENT_BUG if quarantine.kind == CLIENT_BUG else quarantine.blame for quarantine in quarantines]
+    causes: dict[str, str] = {}
+    for blame, quarantine in zip(blames, quarantines, strict=True):
+        causes.setdefault(blame, _describe_cause(quarantine))
     return RunSummary(
         k=k,
         families=[_summarise(family, by_family[family], k) for family in sorted(by_family)],
         total=_summarise(_ALL, episodes, k),
-        environment_failures=len(causes["harness"]),
-        provider_failures=causes["provider"],
-        policy_failures=causes["policy"],
-        refused=causes["caller"],
-        client_bugs=[quarantine.because for quarantine in quarantines if quarantine.kind == CLIENT_BUG],
+        environment_failures=blames.count("harness") + blames.count(CLIENT_BUG),
+        provider_failures=blames.count("provider"),
+        policy_failures=blames.count("policy"),
+        refused=blames.count("caller"),
+        client_bugs=blames.count(CLIENT_BUG),
+        causes=causes,
         flagged=sum(episode.flagged for episode in episodes),
     )
+
+
+def _describe_cause(quarantine: Quarantine) -> str:
+    """The kind and the first line of the reason; a bug of this package says its kind itself."""
+    because = quarantine.because.strip().partition("\n")[0][:_LONGEST_CAUSE]
+    return because if quarantine.kind == CLIENT_BUG else f"{quarantine.kind}: {because}"
 
 
 def _summarise(family: str, episodes: Sequence[Trajectory], k: int) -> FamilyResult:
@@ -113,6 +132,7 @@ def _summarise(family: str, episodes: Sequence[Trajectory], k: int) -> FamilyRes
         mean_reward=fmean(rewards) if rewards else None,
         mean_steps=fmean(len(episode.steps) for episode in episodes) if episodes else 0.0,
         mean_tokens=fmean(count_tokens(episode) for episode in episodes) if episodes else 0.0,
+        mean_cost=fmean(costs) if costs else None,
         cost=sum(costs) if costs else None,
     )
 
@@ -154,25 +174,27 @@ def render_run(summary: RunSummary) -> str:
     relation = "below" if summary.environment_failure_rate <= FAILURE_RATE_LIMIT else "ABOVE"
     failures = f"environment failures {summary.environment_failures} of {summary.total.episodes}"
     lines = [
-        render_columns((*head, "cost $") if with_cost else head, rows),
+        render_columns((*head, "$ each") if with_cost else head, rows),
         "",
         f"{failures} ({summary.environment_failure_rate:.2%}), {relation} the {limit} line",
     ]
-    for what, causes, remedy in (
-        ("the provider failed", summary.provider_failures, "; --resume plays them again"),
-        ("the agent raised", summary.policy_failures, ""),
-        ("the stack refused to open them", summary.refused, ""),
-        ("dayshift has a bug", summary.client_bugs, ""),
-    ):
-        if causes:
-            lines += [f"unscored because {what}: {len(causes)}{remedy}", f"  the first: {_one_line(causes[0])}"]
+    unscored = (
+        ("because the environment failed", "harness", summary.environment_failures - summary.client_bugs),
+        ("because the provider failed", "provider", summary.provider_failures),
+        ("because of a bug in the agent", "policy", summary.policy_failures),
+        ("because the stack refused to open them", "caller", summary.refused),
+        ("because of a bug in dayshift", CLIENT_BUG, summary.client_bugs),
+    )
+    for why, blame, count in unscored:
+        if count:
+            lines.append(f"unscored {why}: {count}, the first by {summary.causes[blame]}")
+    if any(count for _, _, count in unscored):
+        lines.append("--resume plays unscored attempts again")
+    if summary.total.cost is not None:
+        lines.append(f"cost of all episodes: ${summary.total.cost:.4f}")
     if summary.flagged:
         lines.append(f"flagged: {summary.flagged}")
     return "\n".join(lines)
-
-
-def _one_line(text: str) -> str:
-    return textwrap.shorten(text, _LONGEST_CAUSE)
 
 
 def _cells(result: FamilyResult, *, with_cost: bool) -> tuple[str, ...]:
@@ -188,7 +210,7 @@ def _cells(result: FamilyResult, *, with_cost: bool) -> tuple[str, ...]:
         "–" if result.mean_reward is None else f"{result.mean_reward:+.3f}",
         f"{result.mean_steps:.1f}",
         f"{result.mean_tokens:,.0f}",
-        *((f"{result.cost or 0:.4f}",) if with_cost else ()),
+        *(("–" if result.mean_cost is None else f"{result.mean_cost:.4f}",) if with_cost else ()),
     )
 
 

@@ -17,7 +17,7 @@ from dayshift.chat_messages import (
 from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.models import PROVIDERS
 from dayshift.models.conversation import REMOVED_ANSWER
-from dayshift.models.openai_chat import with_valid_arguments
+from dayshift.models.openai_chat import make_call_valid
 from dayshift.tool_surface import Surface
 from dayshift.trajectory import RecordedStep, Trajectory
 
@@ -129,7 +129,7 @@ def _read_messages(record: ModelRecord) -> tuple[list[ChatMessage], list[list[Ch
 def _restore_sent(messages: list[list[ChatMessage]], turn: ModelTurn) -> list[list[ChatMessage]]:
     """Returns the messages as they were sent.
 
-    Answers that no longer fitted into the context are cut, and arguments that no server can parse are a valid object.
+    Answers that no longer fitted into the context are cut, and calls have the form that every server takes.
     """
     restored = []
     for index, chat in enumerate(messages):
@@ -145,7 +145,7 @@ def _restore_sent(messages: list[list[ChatMessage]], turn: ModelTurn) -> list[li
 def _repair(message: ChatMessage) -> ChatMessage:
     if message["role"] != "assistant" or "tool_calls" not in message:
         return message
-    return {**message, "tool_calls": [with_valid_arguments(call) for call in message["tool_calls"]]}
+    return {**message, "tool_calls": [make_call_valid(call) for call in message["tool_calls"]]}
 
 
 def _cut_answer(message: ChatMessage) -> ChatMessage:

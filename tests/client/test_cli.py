@@ -285,8 +285,8 @@ def test_a_run_tells_what_its_agent_raised(
     monkeypatch.syspath_prepend(tmp_path)
     run = ["run", "--model", "python:raising_agent.solve", "--tasks", TASK, "--seeds", "1"]
 
-    assert main([*run, "--output", str(tmp_path / "run")]) == 0
-    assert "unscored because the agent raised: 1\n  the first: KeyError: 'email'" in capsys.readouterr().out
+    assert main([*run, "--output", str(tmp_path / "run")]) == 1
+    assert "unscored because of a bug in the agent: 1, the first by KeyError: 'email'" in capsys.readouterr().out
 
 
 def test_a_held_out_family_is_not_called_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

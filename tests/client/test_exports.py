@@ -42,11 +42,11 @@ class Runs:
         self.provider = provider
         self.folder = folder
 
-    def __call__(self, model: str, *options: str) -> list[Trajectory]:
+    def __call__(self, model: str, *options: str, code: int = 0) -> list[Trajectory]:
         output = self.folder / model.replace("/", "-")
         path = "" if model.startswith("anthropic/") else "/v1"
         fixed = ("--base-url", self.provider.url + path, "--tasks", TASK, "--output", str(output))
-        assert main(["run", "--model", model, *fixed, *options]) == 0
+        assert main(["run", "--model", model, *fixed, *options]) == code
         return list(load(output, quarantined=True))
 
 
@@ -155,7 +155,7 @@ def test_an_assisted_surface_is_exported_with_the_tools_that_it_had(runs: Runs, 
 
 def test_flagged_and_unscored_episodes_stay_out_and_are_counted(runs: Runs, operations: Catalogue) -> None:
     (passed,) = runs("openai/solver", "--seeds", "1")
-    (unscored,) = runs("openai/broken", "--seeds", "1", "--retries", "0")
+    (unscored,) = runs("openai/broken", "--seeds", "1", "--retries", "0", code=1)
     assert passed.verdict is not None
     flag = Flag(tag="mass update", evidence="40 rows")
     flagged = passed.model_copy(update={"verdict": passed.verdict.model_copy(update={"flags": [flag]})})

@@ -1,6 +1,9 @@
 """`dayshift run`: a model's work is recorded whole, a provider's failure is nobody's reward, and a run can go on."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +12,13 @@ import pytest
 from dayshift import model_episode
 from dayshift.calls import SUBMIT
 from dayshift.cli import main
-from dayshift.connection import Address
+from dayshift.connection import Address, Connection
 from dayshift.model_record import ModelTurn
 from dayshift.recordings import load
-from dayshift.run_summary import difference_interval, pass_at, pass_power, summarise_run
-from dayshift.trajectory import Trajectory
+from dayshift.rollout import record_unopened
+from dayshift.run_summary import difference_interval, latest_attempts, pass_at, pass_power, summarise_run
+from dayshift.trajectory import Quarantine, Trajectory
+from dayshift.wire import OpenRequest, Verdict
 
 from tests.scripted_provider import ScriptedProvider
 from tests.scripted_provider.scripts import GARBAGE
@@ -41,6 +46,10 @@ class Runner:
         fixed = ("--base-url", self.provider.url + PATHS[model.partition("/")[0]], "--tasks", tasks)
         assert main(["run", "--model", model, *fixed, "--output", str(self.folder), *options]) == code
         return list(load(self.folder, quarantined=True))
+
+
+def list_open(connection: Connection) -> set[str]:
+    return {episode.episode_id for episode in connection.run(connection.address.control.live()).episodes}
 
 
 @pytest.fixture
@@ -83,7 +92,7 @@ def test_a_rate_limit_is_waited_out_and_leaves_no_trace_in_the_verdict(run: Runn
     ("model", "kind"), [("broken", "InternalServerError"), ("slow", "APITimeoutError"), ("garbage", "BadAnswer")]
 )
 def test_a_provider_that_fails_leaves_the_episode_unscored(run: Runner, model: str, kind: str) -> None:
-    (trajectory,) = run(f"openai/{model}", "--seeds", "1", "--retries", "1", "--timeout", "0.5")
+    (trajectory,) = run(f"openai/{model}", "--seeds", "1", "--retries", "1", "--timeout", "0.5", code=1)
 
     assert trajectory.ending == "quarantined"
     assert trajectory.quarantine is not None
@@ -95,7 +104,7 @@ def test_a_provider_that_fails_leaves_the_episode_unscored(run: Runner, model: s
 @pytest.mark.parametrize("provider_name", PATHS)
 @pytest.mark.parametrize("body", GARBAGE)
 def test_an_answer_of_another_shape_is_the_providers_failure(run: Runner, provider_name: str, body: str) -> None:
-    (trajectory,) = run(f"{provider_name}/{body}", "--seeds", "1", "--retries", "1")
+    (trajectory,) = run(f"{provider_name}/{body}", "--seeds", "1", "--retries", "1", code=1)
 
     assert trajectory.quarantine is not None
     assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", "BadAnswer")
@@ -117,7 +126,7 @@ def test_an_answer_of_another_shape_is_the_providers_failure(run: Runner, provid
     ],
 )
 def test_an_error_in_an_answer_is_no_reply_of_the_model(run: Runner, model: str, kind: str) -> None:
-    (trajectory,) = run(model, "--seeds", "1")
+    (trajectory,) = run(model, "--seeds", "1", code=1)
 
     assert trajectory.quarantine is not None
     assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", kind)
@@ -179,7 +188,7 @@ def test_a_bug_of_the_client_ends_its_own_episode_only(
     (quarantine,) = [trajectory.quarantine for trajectory in trajectories if trajectory.quarantine is not None]
     assert (quarantine.blame, quarantine.kind) == ("harness", "ClientBug")
     assert "ZeroDivisionError: a bug of ours" in quarantine.because
-    assert "a bug in dayshift: 1, the first ZeroDivisionError" in capsys.readouterr().out
+    assert "a bug in dayshift: 1, the first by ZeroDivisionError" in capsys.readouterr().out
     assert summarise_run(trajectories).environment_failures == 1
 
 
@@ -216,8 +225,48 @@ def test_a_model_that_does_not_exist_ends_the_run_with_one_sentence(
 
     code = main(["run", "--model", "openai/unknown", "--base-url", run.provider.url + "/v1", "--tasks", TASK])
 
+    errors = capsys.readouterr().err.splitlines()
     assert code == 2
-    assert "the provider refuses" in capsys.readouterr().err
+    assert errors[-1].startswith(f"dayshift: the provider at {run.provider.url}/v1 refuses the model 'unknown': ")
+    assert len(errors) == 2, "the number of episodes, and one sentence"
+
+
+def test_a_run_ends_early_where_nobody_answers(
+    run: Runner, connection: Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistyped address, or an outage: the other attempts would only wait for it, too."""
+    open_before = list_open(connection)
+    nobody = ["--base-url", "http://127.0.0.1:9/v1", "--retries", "0", "--concurrency", "4"]
+
+    trajectories = run("openai/steady", "--seeds", "30", *nobody, code=2)
+
+    output = capsys.readouterr()
+    assert "8 attempts in a row came to nothing, the last because of APIConnectionError: " in output.err
+    assert "(All connection attempts failed); the same command with --resume goes on" in output.err
+    assert len(trajectories) < 30
+    assert not any(trajectory.scored for trajectory in trajectories)
+    assert list_open(connection) <= open_before, "attempts that are cut close their episodes"
+    assert len(run("openai/steady", "--seeds", "30", "--resume")) >= 30
+
+
+def test_a_run_that_is_stopped_shows_what_there_is_and_can_go_on(
+    run: Runner, address: Address, capfd: pytest.CaptureFixture[str]
+) -> None:
+    finished = run("openai/steady", "--seeds", "1")
+    (run.folder / "run.json").write_text((run.folder / "run.json").read_text().replace('"seeds": 1', '"seeds": 2'))
+    options = ["run", "--model", "openai/steady", "--base-url", "http://127.0.0.1:9/v1", "--tasks", TASK]
+    program = "import sys; from dayshift.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, *options, "--seeds", "2", "--output", str(run.folder), "--resume"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "1 are there already" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+
+    assert process.returncode == 130
+    assert errors == "stopped; the same command with --resume goes on\n"
+    assert "pass@1" in capfd.readouterr().out
+    assert {t.group for t in finished} < {t.group for t in run("openai/steady", "--seeds", "2", "--resume")}
 
 
 def test_a_malformed_call_is_an_ordinary_answer(run: Runner) -> None:
@@ -228,6 +277,49 @@ def test_a_malformed_call_is_an_ordinary_answer(run: Runner) -> None:
     answers = [message["content"] for message in trajectory.model.messages if message["role"] == "tool"]  # type: ignore[union-attr]  # a model played
     assert "not JSON" in answers[0]
     assert "no_such_tool" in answers[1]
+
+
+@pytest.mark.parametrize("provider_name", PATHS)
+def test_names_that_no_server_takes_back_are_sent_in_other_letters_and_kept_as_written(
+    run: Runner, provider_name: str
+) -> None:
+    (trajectory,) = run(f"{provider_name}/misnaming", "--seeds", "1")
+
+    assert trajectory.scored, trajectory.quarantine
+    assert [step.status for step in trajectory.steps] == [200, *[0] * 5, 200]
+    assert trajectory.model is not None
+    assert len(trajectory.model.turns[-1].repaired) == 6
+    written, sent = (json.dumps(messages) for messages in (trajectory.model.messages, run.provider.requests[-1]))
+    assert '"look up!"' in written
+    assert '"look_up_"' in sent
+    assert '"unnamed"' in sent
+
+
+@pytest.mark.parametrize("provider_name", PATHS)
+def test_a_provider_that_finds_a_conversation_too_long_is_sent_a_shorter_one(run: Runner, provider_name: str) -> None:
+    (trajectory,) = run(f"{provider_name}/short-context", "--seeds", "1", "--answer-chars", "3000")
+
+    assert trajectory.scored, trajectory.quarantine
+    assert trajectory.manifest.budget is not None
+    assert len(trajectory.steps) == trajectory.manifest.budget.steps + 1
+    assert trajectory.model is not None
+    assert trajectory.model.turns[-1].removed
+    assert not trajectory.model.context_exhausted
+
+
+def test_a_model_that_fills_its_context_hands_in_its_work_as_it_is(run: Runner) -> None:
+    (trajectory,) = run("openai/full-context", "--seeds", "1")
+
+    assert (trajectory.ending, len(trajectory.steps)) == ("failed", 2)
+    assert trajectory.model is not None
+    assert trajectory.model.context_exhausted
+
+
+def test_tools_that_do_not_fit_into_the_context_leave_the_episode_unscored(run: Runner) -> None:
+    (trajectory,) = run("openai/no-context", "--seeds", "1", code=1)
+
+    assert trajectory.quarantine is not None
+    assert (trajectory.quarantine.blame, trajectory.quarantine.kind) == ("provider", "ContextTooLong")
 
 
 @pytest.mark.parametrize("model", ["silent", "chatty"])
@@ -268,7 +360,7 @@ def test_a_killed_run_goes_on_where_it_stopped(run: Runner) -> None:
 
 def test_what_a_provider_failed_is_played_again_on_resume(run: Runner) -> None:
     run.provider.failing = True
-    run("openai/steady", "--seeds", "2", "--retries", "0")
+    run("openai/steady", "--seeds", "2", "--retries", "0", code=1)
     run.provider.failing = False
 
     trajectories = run("openai/steady", "--seeds", "2", "--retries", "0", "--resume")
@@ -303,7 +395,8 @@ def test_the_table_has_rates_intervals_tokens_and_cost(run: Runner, capsys: pyte
     assert "pass@2" in table
     assert "pass^2" in table
     # Two turns of 100 and 10 tokens: 2 × (100 × 1 + 10 × 10) / 10⁶ dollars in each of four episodes.
-    assert "0.0016" in table
+    assert [line.split()[-1] for line in table.splitlines() if line.startswith((TASK, "all"))] == ["0.0004", "0.0004"]
+    assert "cost of all episodes: $0.0016" in table
     assert "environment failures 0 of 4 (0.00%), below the 5% line" in table
     assert (run.folder / "report.html").exists()
 
@@ -319,12 +412,21 @@ def test_an_agent_of_ones_own_is_a_function(
         "    session.call('crm_contacts_search', '{\"limit\": 1}')\n"
         "def faulty(session):\n"
         "    raise RuntimeError('a bug of mine')\n"
+        "def leaving(session):\n"
+        "    raise SystemExit(3)\n"
+        "async def leaving_too(session):\n"
+        "    raise SystemExit\n"
+        "class Agent:\n"
+        "    async def __call__(self, session):\n"
+        "        await session.call('finish_work')\n"
+        "an_object = Agent()\n"
     )
     monkeypatch.chdir(tmp_path)
 
-    for name in ("patient", "blocking", "faulty"):
+    codes = {"patient": 0, "blocking": 0, "an_object": 0, "faulty": 1, "leaving": 1, "leaving_too": 1}
+    for name, code in codes.items():
         model = f"python:my_agents.{name}"
-        assert main(["run", "--model", model, "--tasks", TASK, "--seeds", "1"]) == 0
+        assert main(["run", "--model", model, "--tasks", TASK, "--seeds", "1"]) == code
     by_name = {t.policy: t for t in load("runs", quarantined=True)}
 
     assert by_name["python:my_agents.patient"].scored
@@ -332,6 +434,29 @@ def test_an_agent_of_ones_own_is_a_function(
     quarantine = by_name["python:my_agents.faulty"].quarantine
     assert quarantine is not None
     assert (quarantine.blame, quarantine.because) == ("policy", "a bug of mine")
+    assert by_name["python:my_agents.an_object"].scored
+    for name, because in (("leaving", "sys.exit(3)"), ("leaving_too", "sys.exit()")):
+        quarantine = by_name[f"python:my_agents.{name}"].quarantine
+        assert quarantine is not None
+        assert (quarantine.blame, quarantine.because) == ("policy", f"the agent called {because}")
+
+
+def test_as_many_blocking_agents_play_at_once_as_were_asked_for(
+    address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They wait for each other: fewer at once would wait for ever."""
+    (tmp_path / "meeting_agents.py").write_text(
+        "import threading\n"
+        "barrier = threading.Barrier(40)\n"
+        "def agent(session):\n"
+        "    session.call('crm_contacts_search', {'limit': 1})\n"
+        "    barrier.wait(60)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    size = ["--seeds", "40", "--concurrency", "40"]
+
+    assert main(["run", "--model", "python:meeting_agents.agent", "--tasks", TASK, *size, "--output", "met"]) == 0
+    assert sum(trajectory.scored for trajectory in load("met", quarantined=True)) == 40
 
 
 @pytest.mark.parametrize(
@@ -358,6 +483,20 @@ def test_pass_at_k_and_pass_power_k_are_unbiased() -> None:
     assert (pass_at(2, 0, 2), pass_power(2, 2, 2)) == (0.0, 1.0)
 
 
+def test_every_scored_episode_counts_and_of_unscored_attempts_the_last() -> None:
+    def attempt(number: int, reward: float | None, policy: str) -> Trajectory:
+        unscored = record_unopened(
+            OpenRequest(task=TASK), Quarantine(blame="harness", kind="x", because="x"), policy, None
+        )
+        verdict = None if reward is None else Verdict.model_construct(outcome="passed", reward=reward)
+        return unscored.model_copy(update={"group": "g", "attempt": number, "verdict": verdict})
+
+    recorded = [attempt(0, None, "a"), attempt(1, None, "b"), attempt(0, 1.0, "c"), attempt(0, 1.0, "d")]
+    recorded.append(attempt(1, None, "e"))
+
+    assert [trajectory.policy for trajectory in latest_attempts(recorded)] == ["c", "d", "e"]
+
+
 def test_two_runs_are_compared_with_intervals(run: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("openai/steady", "--seeds", "2")
     capsys.readouterr()
@@ -366,6 +505,11 @@ def test_two_runs_are_compared_with_intervals(run: Runner, tmp_path: Path, capsy
     assert "+0.0%" in capsys.readouterr().out
     low, high = difference_interval(10, 100, 40, 100)
     assert 0.1 < low < 0.3 < high < 0.5
+    searching = Runner(run.provider, tmp_path / "searching")
+    searching("openai/steady", "--seeds", "1", "--surface", "search")
+    capsys.readouterr()
+    assert main(["compare", str(run.folder), str(searching.folder)]) == 0
+    assert "the runs differ in more than the model: seeds 2 / 1, surface core / search" in capsys.readouterr().out
     empty = tmp_path / "empty"
     empty.mkdir()
     assert main(["compare", str(run.folder), str(empty)]) == 2

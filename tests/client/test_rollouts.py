@@ -209,6 +209,21 @@ def test_groups_come_whole_and_name_their_unscored_members(tmp_path: Path) -> No
     assert {trajectory.group for trajectory in load(tmp_path)} == {group.id for group in groups}
 
 
+def test_an_instance_that_comes_again_makes_another_group() -> None:
+    """Both passes are played at the same time, and a group holds attempts of one of them."""
+
+    async def collect() -> list[dayshift.Group]:
+        twice = [*seeds(2), *seeds(2)]
+        rollouts = dayshift.group_rollouts(do_nothing, twice, group_size=3, concurrency=12, progress=False)
+        return [group async for group in rollouts]
+
+    groups = sorted(asyncio.run(collect()), key=lambda group: (group.id, group.trajectories[0].attempt))
+
+    assert [group.id for group in groups] == [f"{TASK}/train/{seed}@standard" for seed in (0, 0, 1, 1)]
+    attempts = [[member.attempt for member in group.trajectories] for group in groups]
+    assert attempts == [[0, 1, 2], [3, 4, 5]] * 2
+
+
 def test_a_second_recorder_loses_nothing_of_the_first(tmp_path: Path) -> None:
     for seed in range(2):
         with dayshift.Recorder(tmp_path, parquet=True) as recorder, dayshift.Episode.open(TASK, seed=seed) as episode:

@@ -182,6 +182,22 @@ def test_the_description_of_a_list_stands_for_its_entries() -> None:
     }
 
 
+def test_the_documentation_says_how_large_the_surfaces_are(by_product: dict[str, Catalogue], office: Catalogue) -> None:
+    """`.ci/integrations tokens` compares the columns of a real tokenizer, too."""
+    page = (ROOT / "docs" / "client.md").read_text()
+    full = office.surface("full")
+    stated = re.search(r"All operations of an office episode are (\d+) tools and ([\d,]+) tokens", page)
+    assert stated is not None
+    assert int(stated[1]) == len(full.tools)
+    assert int(stated[2].replace(",", "")) == pytest.approx(full.tokens, rel=0.05)
+    for name, operations in {**by_product, "office": office}.items():
+        row = re.search(rf"^\| `{name}` \|(.+)\|$", page, re.MULTILINE)
+        assert row is not None, name
+        columns = [int(cell.replace(",", "")) for cell in row[1].split("|")]
+        counted = [operations.surface(surface).tokens for surface in ("search", "core", "full")]
+        assert columns[::2] == pytest.approx(counted, rel=0.05)
+
+
 def test_names_are_unique_and_their_order_is_stable(by_product: dict[str, Catalogue]) -> None:
     backwards = Catalogue([o for product in reversed(PRODUCTS) for o in reversed(operations_of(product))])
     names = [tool["function"]["name"] for tool in backwards.surface("full").openai_tools()]

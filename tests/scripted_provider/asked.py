@@ -26,8 +26,9 @@ class Scripted:
 
     text: str | None = None
     calls: tuple[tuple[str, str], ...] = ()
-    # The provider says for itself how the reply ended: `length`, or `error` where it failed in the middle.
+    # How the reply ended, in the provider's words: `length`, or `error` where it failed in the middle.
     finish_reason: str | None = None
+    # A status, with the text as its message.
     failure: int | None = None
     # A body with status 200 that is not what the protocol says, as JSON text or as a page, and its media type.
     body: str | None = None

@@ -19,6 +19,10 @@ _PHONE = re.compile(
 _RECORD_ID = re.compile(r'"id": ?"(\d+)"')
 
 
+# Shorter than an answer is the note that stands for a removed one.
+_SHORT_CONTEXT_CHARS, _NOTE_CHARS = 4_000, 200
+_TOO_LONG = Scripted("This model's maximum context length is 4096 tokens. Your messages have 5000.", failure=400)
+
 Script = Callable[[Asked], Scripted]
 
 
@@ -128,6 +132,26 @@ def recovering(asked: Asked) -> Scripted:
     return Scripted(None, ((FINISH, "{}"),))
 
 
+def misnaming(asked: Asked) -> Scripted:
+    """Names tools in every way that a server refuses to take back; the first two can be understood."""
+    names = (asked.read_tool.replace("_", "."), f" {asked.read_tool}", "", "look up!", "поиск", "x" * 65)
+    if len(asked.answers) < len(names):
+        return Scripted(None, ((names[len(asked.answers)], "{}"),))
+    return Scripted(None, ((FINISH, "{}"),))
+
+
+def short_context(asked: Asked) -> Scripted:
+    """Looks on and on, behind a provider that takes conversations with few answers only."""
+    if sum(len(answer) for answer in asked.answers if len(answer) > _NOTE_CHARS) > _SHORT_CONTEXT_CHARS:
+        return _TOO_LONG
+    return Scripted("Once more.", ((asked.read_tool, "{}"),))
+
+
+def full_context(asked: Asked) -> Scripted:
+    """Fills its context with the first reply, so that no cut helps."""
+    return _TOO_LONG if asked.answers else Scripted("I look first.", ((asked.read_tool, "{}"),))
+
+
 def hash_of(brief: str) -> int:
     return hashlib.sha256(brief.encode()).digest()[0]
 
@@ -157,6 +181,10 @@ SCRIPTS: dict[str, Script] = {
     **{name: (lambda _, reply=reply: reply) for name, reply in (GARBAGE | ERRORS).items() if name != "garbage"},
     "failing-once": failing_once,
     "recovering": recovering,
+    "misnaming": misnaming,
+    "short-context": short_context,
+    "full-context": full_context,
+    "no-context": lambda _: _TOO_LONG,
     "cut": lambda _: Scripted("", finish_reason="length"),
     "silent": lambda _: Scripted(""),
     "chatty": lambda _: Scripted("I would look at the contact first. " * 20),

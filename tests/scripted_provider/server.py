@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from tests.scripted_provider.scripts import reply_to
 
 # smolagents hands the answer to a call over as a message of the user that begins so.
 _OBSERVATION = "Observation:"
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 # How OpenAI's Responses API names the ends of a reply that chat completions tell by their finish reason.
 _STATUSES = {"error": "failed", "length": "incomplete"}
 _TOKENS = {"input_tokens": 100, "output_tokens": 10}
@@ -55,7 +57,7 @@ class ScriptedProvider:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
-        if refusal := _refuse_unreadable(_calls_of_chat(body)):
+        if refusal := _refuse_calls(_calls_of_chat(body)):
             return refusal
         texts = [(message["role"], _text_of(message.get("content"))) for message in body["messages"]]
         answers = [text for role, text in texts if role == "tool" or text.startswith(_OBSERVATION)]
@@ -70,7 +72,8 @@ class ScriptedProvider:
     async def _responses(self, request: Request) -> Response:
         body = await request.json()
         items = [{"role": "user", "content": body["input"]}] if isinstance(body["input"], str) else body["input"]
-        if refusal := _refuse_unreadable(item["arguments"] for item in items if item.get("type") == "function_call"):
+        calls = [item for item in items if item.get("type") == "function_call"]
+        if refusal := _refuse_calls((call["name"], call["arguments"]) for call in calls):
             return refusal
         answers = [_text_of(item["output"]) for item in items if item.get("type") == "function_call_output"]
         told = [_text_of(item["content"]) for item in items if item.get("role") == "user"]
@@ -80,7 +83,8 @@ class ScriptedProvider:
     async def _messages(self, request: Request) -> Response:
         body = await request.json()
         blocks = [block for message in body["messages"] for block in _blocks_of(message["content"])]
-        if refusal := _refuse_unreadable(json.dumps(block["input"]) for block in blocks if block["type"] == "tool_use"):
+        calls = [block for block in blocks if block["type"] == "tool_use"]
+        if refusal := _refuse_calls((call["name"], json.dumps(call["input"])) for call in calls):
             return refusal
         answers = [_text_of(block["content"]) for block in blocks if block["type"] == "tool_result"]
         told = [block["text"] for block in _blocks_of(body["messages"][0]["content"])]
@@ -101,14 +105,21 @@ class ScriptedProvider:
         return reply
 
 
-def _calls_of_chat(body: dict[str, Any]) -> Iterator[str]:
+def _calls_of_chat(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for message in body["messages"]:
-        yield from (call["function"]["arguments"] for call in message.get("tool_calls") or ())
+        functions = [call["function"] for call in message.get("tool_calls") or ()]
+        yield from ((function["name"], function["arguments"]) for function in functions)
 
 
-def _refuse_unreadable(arguments: Iterable[str]) -> Response | None:
-    """Refuses a conversation as llama.cpp, vLLM and SGLang do when they render it: arguments must be a JSON object."""
-    for text in arguments:
+def _refuse_calls(calls: Iterable[tuple[str, str]]) -> Response | None:
+    """Refuses a conversation as servers do.
+
+    OpenAI and Anthropic take names of these letters only; llama.cpp, vLLM and SGLang render arguments, which must be a
+    JSON object.
+    """
+    for name, text in calls:
+        if not _TOOL_NAME.fullmatch(name):
+            return JSONResponse({"error": {"message": f"{name!r} does not match {_TOOL_NAME.pattern}"}}, 400)
         try:
             parsed = json.loads(text, parse_constant=_refuse_constant)
             json.dumps(parsed, ensure_ascii=False).encode()
@@ -126,7 +137,7 @@ def _refuse_constant(name: str) -> Any:
 def _find_failure(reply: Scripted) -> Response | None:
     if reply.failure is not None:
         headers = {"retry-after-ms": "10"} if reply.failure == 429 else {}
-        return JSONResponse({"error": {"message": "out of order"}}, reply.failure, headers=headers)
+        return JSONResponse({"error": {"message": reply.text or "out of order"}}, reply.failure, headers=headers)
     return None if reply.body is None else Response(reply.body, media_type=reply.media_type)
 
 

@@ -19,9 +19,10 @@ from dayshift.models.conversation import (
     Reply,
     ToolRequest,
     Usage,
+    explain_refusal,
 )
-from dayshift.models.provider_answer import ProviderAnswer, ProviderFailure, raise_bad_answer, read_answer
-from dayshift.models.valid_arguments import make_valid_object
+from dayshift.models.provider_answer import ProviderAnswer, explain_failure, raise_bad_answer, read_answer
+from dayshift.models.valid_calls import make_name_valid, make_valid_object
 from dayshift.operations import OpenAiTool
 
 _NO_KEY = "none"
@@ -67,16 +68,16 @@ class MessagesConversation(Conversation):
             answer = await self._model.client.messages.with_raw_response.create(
                 model=endpoint.model,
                 system=self.system_prompt,
-                messages=_join_roles(messages),
-                # Past the SDK's own conversion, which takes long for a list of tools that needs none.
-                extra_body={"tools": self._tools},
+                messages=[],
+                # Past the SDK's own conversion, as in chat completions.
+                extra_body={"messages": _join_roles(messages), "tools": self._tools},
                 max_tokens=sampling.max_output_tokens,
                 **{name: value for name, value in options.items() if value is not None},
             )
         except (anthropic.AuthenticationError, anthropic.PermissionDeniedError, anthropic.NotFoundError) as error:
-            raise ModelUnavailable(f"the provider refuses: {error}") from error
+            raise explain_refusal(endpoint, error) from error
         except anthropic.AnthropicError as error:
-            raise ProviderFailure(type(error).__name__, str(error)) from error
+            raise explain_failure(error) from error
         return _build_reply(read_answer(_Message, answer.http_response.content))
 
     def _user_message(self, text: str) -> NativeMessage:
@@ -88,8 +89,8 @@ class MessagesConversation(Conversation):
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         return {**message, "content": [{**block, "content": REMOVED_ANSWER} for block in message["content"]]}
 
-    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
-        return {**message, "content": [_with_valid_input(block) for block in message["content"]]}
+    def _with_valid_calls(self, message: NativeMessage) -> NativeMessage:
+        return {**message, "content": [_make_call_valid(block) for block in message["content"]]}
 
 
 def _create_client(endpoint: Endpoint) -> Any:
@@ -133,8 +134,10 @@ def _join_roles(messages: Sequence[NativeMessage]) -> list[NativeMessage]:
     return joined
 
 
-def _with_valid_input(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**block, "input": make_valid_object(block.get("input"))} if block.get("type") == "tool_use" else block
+def _make_call_valid(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    if block.get("type") != "tool_use":
+        return block
+    return {**block, "name": make_name_valid(block.get("name", "")), "input": make_valid_object(block.get("input"))}
 
 
 class _Block(BaseModel):

@@ -9,15 +9,15 @@ from typing import Any
 
 from dayshift.chat_messages import ChatMessage
 from dayshift.errors import UsageError
-from dayshift.models.provider_answer import UnusableAnswer
-from dayshift.models.valid_arguments import are_valid
+from dayshift.models.provider_answer import ContextTooLong, UnusableAnswer
+from dayshift.models.valid_calls import is_valid
 from dayshift.operations import OpenAiTool
 
 # Replaces an answer that no longer fits into the model's context.
 REMOVED_ANSWER = "[This answer was removed to save space. Call again if you need it.]"
 _CHARS_PER_TOKEN = 4
-# The newest answers are what the model works with; they are never removed.
-_KEPT_ANSWERS = 4
+# The newest answers are what the model works with; only a provider that finds the rest too long makes us remove more.
+_KEPT_ANSWERS, _FEWEST_ANSWERS = 4, 1
 # A conversation that is too long is cut to this share of its limit, so that not every turn cuts again.
 _SHARE_AFTER_CUT = 0.7
 # An answer without a reply is asked for again so often, after a pause that doubles; `Endpoint.retries` may allow fewer.
@@ -29,6 +29,12 @@ NativeMessage = dict[str, Any]
 
 class ModelUnavailable(UsageError):
     """The provider refuses the model or the key: no episode could be played, so the run ends."""
+
+
+def explain_refusal(endpoint: "Endpoint", error: Exception) -> ModelUnavailable:
+    """Says which address refuses which model: most often one of the two is mistyped."""
+    where = f" at {endpoint.base_url}" if endpoint.base_url else ""
+    return ModelUnavailable(f"the provider{where} refuses the model {endpoint.model!r}: {error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,8 @@ class Conversation(ABC):
     """The messages of one episode; `complete` asks for the next one.
 
     `messages` holds everything that was said. `sent` is what the model is given: the same, with the content of the
-    oldest answers replaced once the whole is longer than `max_context_tokens`, and with a valid object in place of
-    arguments that no server can parse.
+    oldest answers replaced once the whole is longer than `max_context_tokens` or than the provider takes, and with
+    calls that no server takes back as they are in a form that every server takes.
     """
 
     def __init__(
@@ -101,7 +107,7 @@ class Conversation(ABC):
         self.system_prompt = system_prompt
         self.tools = tools
         self.messages: list[NativeMessage] = []
-        # Indexes of messages: answers that are no longer sent, and replies whose arguments are sent as a valid object.
+        # Indexes of messages: answers that are no longer sent, and replies whose calls are sent in another form.
         self.removed: set[int] = set()
         self.repaired: set[int] = set()
         self.last_sent = SentRequest(0, [], [])
@@ -111,14 +117,25 @@ class Conversation(ABC):
         self._lengths: list[int] = []
 
     async def complete(self) -> Reply:
-        """Asks the provider for the next message and adds it."""
-        self._fit_context()
-        self.last_sent = SentRequest(len(self.messages), sorted(self.removed), sorted(self.repaired))
-        reply = await self._ask()
-        if not all(are_valid(call.arguments) for call in reply.calls):
+        """Asks the provider for the next message and adds it; raises ContextTooLong where no cut helps."""
+        if self._length > self._max_chars:
+            self._cut(int(self._max_chars * _SHARE_AFTER_CUT), _KEPT_ANSWERS)
+        reply = await self._ask_within_context()
+        if not all(is_valid(call.name, call.arguments) for call in reply.calls):
             self.repaired.add(len(self.messages))
         self._add(reply.message)
         return reply
+
+    async def _ask_within_context(self) -> Reply:
+        while True:
+            self.last_sent = SentRequest(len(self.messages), sorted(self.removed), sorted(self.repaired))
+            try:
+                return await self._ask()
+            except ContextTooLong:
+                # The provider counts other tokens than we do, or its context is smaller than it was said to be.
+                self._max_chars = int(self._length * _SHARE_AFTER_CUT)
+                if not (self._cut(self._max_chars, _KEPT_ANSWERS) or self._cut(self._max_chars, _FEWEST_ANSWERS)):
+                    raise
 
     async def _ask(self) -> Reply:
         retries = min(_ANSWER_RETRIES, self.endpoint.retries)
@@ -143,21 +160,27 @@ class Conversation(ABC):
     def _as_sent(self, index: int, message: NativeMessage) -> NativeMessage:
         if index in self.removed:
             return self._without_answer(message)
-        return self._with_valid_arguments(message) if index in self.repaired else message
+        return self._with_valid_calls(message) if index in self.repaired else message
 
     def _add(self, message: NativeMessage) -> None:
         self.messages.append(message)
         self._lengths.append(len(json.dumps(message, ensure_ascii=False, default=str)))
 
-    def _fit_context(self) -> None:
-        if self._fixed_chars + sum(self._lengths) <= self._max_chars:
-            return
-        for index in self._answers[:-_KEPT_ANSWERS]:
-            if self._fixed_chars + sum(self._lengths) <= self._max_chars * _SHARE_AFTER_CUT:
-                return
+    @property
+    def _length(self) -> int:
+        return self._fixed_chars + sum(self._lengths)
+
+    def _cut(self, max_chars: int, kept_answers: int) -> bool:
+        """Removes the oldest answers until the rest fits, but for the newest ones; returns whether it removed any."""
+        before, length = len(self.removed), self._length
+        for index in self._answers[:-kept_answers]:
+            if length <= max_chars:
+                break
             if index not in self.removed and self._lengths[index] > len(REMOVED_ANSWER):
                 self.removed.add(index)
+                length -= self._lengths[index] - len(REMOVED_ANSWER)
                 self._lengths[index] = len(REMOVED_ANSWER)
+        return len(self.removed) > before
 
     @abstractmethod
     async def _request(self, messages: list[NativeMessage]) -> Reply: ...
@@ -173,8 +196,8 @@ class Conversation(ABC):
         """The same message with REMOVED_ANSWER in place of the tool's answer."""
 
     @abstractmethod
-    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
-        """The same reply with a valid object in place of arguments that no server can parse."""
+    def _with_valid_calls(self, message: NativeMessage) -> NativeMessage:
+        """The same reply with its calls in a form that every server takes back."""
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,16 @@ from dayshift.models.conversation import (
     Reply,
     ToolRequest,
     Usage,
+    explain_refusal,
 )
 from dayshift.models.provider_answer import (
     ProviderAnswer,
-    ProviderFailure,
+    explain_failure,
     raise_bad_answer,
     raise_error_in_answer,
     read_answer,
 )
-from dayshift.models.valid_arguments import make_valid
+from dayshift.models.valid_calls import make_name_valid, make_valid
 from dayshift.operations import OpenAiTool
 
 # A local server asks for no key, but the SDK does not start without one.
@@ -74,16 +75,17 @@ class ChatConversation(Conversation):
             "seed": sampling.seed,
             "logprobs": True if sampling.logprobs else None,
         }
-        # Past the SDK's own conversion, which takes most of a request's time for a list of tools that needs none.
-        extra: dict[str, Any] = {"tools": list(self.tools)}
+        # Past the SDK's own conversion, which walks through every field of what needs none: it would take most of a
+        # run's own time, and more with every turn.
+        extra: dict[str, Any] = {"messages": messages, "tools": list(self.tools)}
         if sampling.token_ids:
             extra["return_token_ids"] = True
         # OpenAI's own reasoning models refuse `max_tokens`, and other servers do not know the newer name.
         limit = "max_tokens" if endpoint.base_url else "max_completion_tokens"
-        async with translate_errors():
+        async with translate_errors(endpoint):
             answer = await self._model.client.chat.completions.with_raw_response.create(
                 model=endpoint.model,
-                messages=messages,
+                messages=[],
                 extra_body=extra,
                 **{limit: sampling.max_output_tokens},
                 **{name: value for name, value in options.items() if value is not None},
@@ -99,14 +101,21 @@ class ChatConversation(Conversation):
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         return {**message, "content": REMOVED_ANSWER}
 
-    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
-        return {**message, "tool_calls": [with_valid_arguments(call) for call in message["tool_calls"]]}
+    def _with_valid_calls(self, message: NativeMessage) -> NativeMessage:
+        return {**message, "tool_calls": [make_call_valid(call) for call in message["tool_calls"]]}
 
 
-def with_valid_arguments(call: ToolCall) -> ToolCall:
+def make_call_valid(call: ToolCall) -> ToolCall:
     """Returns a call of OpenAI's chat API as it is sent back to a server."""
     function = call["function"]
-    return {**call, "function": {**function, "arguments": make_valid(str(function["arguments"]))}}
+    return {
+        **call,
+        "function": {
+            **function,
+            "name": make_name_valid(function["name"]),
+            "arguments": make_valid(str(function["arguments"])),
+        },
+    }
 
 
 def create_client(endpoint: Endpoint) -> Any:
@@ -124,16 +133,16 @@ def create_client(endpoint: Endpoint) -> Any:
 
 
 @asynccontextmanager
-async def translate_errors() -> AsyncIterator[None]:
+async def translate_errors(endpoint: Endpoint) -> AsyncIterator[None]:
     """Says of each error of the SDK whether it ends this episode or the whole run."""
     import openai  # an extra, which the client has imported
 
     try:
         yield
     except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
-        raise ModelUnavailable(f"the provider refuses: {error}") from error
+        raise explain_refusal(endpoint, error) from error
     except openai.OpenAIError as error:
-        raise ProviderFailure(type(error).__name__, str(error)) from error
+        raise explain_failure(error) from error
 
 
 class _Function(BaseModel):
@@ -196,8 +205,9 @@ def _build_reply(completion: _Completion) -> Reply:
         raise_bad_answer("its choice holds no message")
     message = choice.message
     calls = tuple(
-        ToolRequest(call.id or "", call.function.name or "", _write_arguments(call.function.arguments))
-        for call in message.tool_calls or ()
+        # Some servers give calls no ids; an answer names its call by one.
+        ToolRequest(call.id or f"call_{number}", call.function.name or "", _write_arguments(call.function.arguments))
+        for number, call in enumerate(message.tool_calls or ())
         if call.function is not None
     )
     logprobs = choice.logprobs.content if choice.logprobs is not None else None

@@ -18,7 +18,7 @@ from dayshift.models.conversation import (
 )
 from dayshift.models.openai_chat import create_client, translate_errors
 from dayshift.models.provider_answer import ProviderAnswer, raise_bad_answer, raise_error_in_answer, read_answer
-from dayshift.models.valid_arguments import make_valid
+from dayshift.models.valid_calls import make_name_valid, make_valid
 from dayshift.operations import OpenAiTool
 
 # The items of one reply travel together: reasoning must stay in front of the call that it led to.
@@ -66,13 +66,12 @@ class ResponsesConversation(Conversation):
         endpoint, sampling = self.endpoint, self.endpoint.sampling
         options = {"temperature": sampling.temperature, "top_p": sampling.top_p}
         items = [item for message in messages for item in message.get(_ITEMS, [message])]
-        async with translate_errors():
+        async with translate_errors(endpoint):
             answer = await self._model.client.responses.with_raw_response.create(
                 model=endpoint.model,
                 instructions=self.system_prompt,
-                input=items,
                 # Past the SDK's own conversion, as in chat completions.
-                extra_body={"tools": self._tools},
+                extra_body={"input": items, "tools": self._tools},
                 max_output_tokens=sampling.max_output_tokens,
                 store=False,
                 include=["reasoning.encrypted_content"],
@@ -89,14 +88,18 @@ class ResponsesConversation(Conversation):
     def _without_answer(self, message: NativeMessage) -> NativeMessage:
         return {**message, "output": REMOVED_ANSWER}
 
-    def _with_valid_arguments(self, message: NativeMessage) -> NativeMessage:
-        return {_ITEMS: [_with_valid_arguments(item) for item in message[_ITEMS]]}
+    def _with_valid_calls(self, message: NativeMessage) -> NativeMessage:
+        return {_ITEMS: [_make_call_valid(item) for item in message[_ITEMS]]}
 
 
-def _with_valid_arguments(item: dict[str, Any]) -> dict[str, Any]:
+def _make_call_valid(item: dict[str, Any]) -> dict[str, Any]:
     if item.get("type") != "function_call":
         return item
-    return {**item, "arguments": make_valid(item.get("arguments", ""))}
+    return {
+        **item,
+        "name": make_name_valid(item.get("name", "")),
+        "arguments": make_valid(item.get("arguments", "")),
+    }
 
 
 class _Item(BaseModel):

@@ -5,6 +5,7 @@ the provider's failure; `Conversation` asks again before it gives up.
 """
 
 import json
+import re
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,14 @@ from pydantic import BaseModel, ValidationError
 from dayshift.errors import DayshiftError
 
 _MAX_CHARS = 1000
+# Anthropic refuses a body over its limit with 413; the others, and a prompt over the context, with 400.
+_TOO_LONG_STATUSES = frozenset({400, 413})
+# As OpenAI, Anthropic, vLLM, SGLang and llama.cpp say it.
+_TOO_LONG = re.compile(
+    r"context[ _]?(length|size|window)|(prompt|input|request).{0,40}(too long|too large|longer than|exceeds)"
+    r"|request_too_large",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class ProviderFailure(DayshiftError):
@@ -22,8 +31,24 @@ class ProviderFailure(DayshiftError):
         self.kind = kind
 
 
+class ContextTooLong(ProviderFailure):
+    """The conversation is longer than the provider takes; a shorter one may be answered."""
+
+
 class UnusableAnswer(ProviderFailure):
     """The provider answered, but its answer holds no reply; the SDK takes it for a success and does not ask again."""
+
+
+def explain_failure(error: Exception) -> ProviderFailure:
+    """Returns the failure that an SDK's error stands for, with the cause where the SDK keeps it to itself."""
+    text, cause = str(error), error.__cause__
+    while cause is not None and cause.__cause__ is not None:
+        cause = cause.__cause__
+    if cause is not None and str(cause) and str(cause) not in text:
+        text = f"{text} ({cause})"
+    if getattr(error, "status_code", None) in _TOO_LONG_STATUSES and _TOO_LONG.search(text):
+        return ContextTooLong("ContextTooLong", text)
+    return ProviderFailure(type(error).__name__, text)
 
 
 class ProviderAnswer(BaseModel):

@@ -1,11 +1,12 @@
-"""The arguments of a model's calls as they are sent back to a server.
+"""A model's calls as they are sent back to a server.
 
 llama.cpp, vLLM and SGLang parse the arguments of earlier calls when they render a prompt, and refuse a conversation
-that holds arguments which are no JSON object. A model that wrote such arguments would lose exactly the episodes in
-which it did.
+that holds arguments which are no JSON object. OpenAI and Anthropic refuse one in which a call names a tool in letters
+that no tool's name may have. A model that wrote such a call would lose exactly the episodes in which it did.
 """
 
 import json
+import re
 from typing import Any
 
 from dayshift.calls import parse_arguments
@@ -13,6 +14,20 @@ from dayshift.errors import BadArguments
 
 # The name under which the text of unreadable arguments is sent back.
 UNREADABLE = "unreadable_arguments"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_OTHER_LETTERS = re.compile(r"[^A-Za-z0-9_-]")
+_NO_NAME = "unnamed"
+_LONGEST_NAME = 64
+
+
+def is_valid(name: str, arguments: str) -> bool:
+    """True for a call that any server takes back as it is."""
+    return _NAME.fullmatch(name) is not None and are_valid(arguments)
+
+
+def make_name_valid(name: str) -> str:
+    """Returns a tool's name as it is where it may be one, and otherwise with other letters."""
+    return name if _NAME.fullmatch(name) else _OTHER_LETTERS.sub("_", name)[:_LONGEST_NAME] or _NO_NAME
 
 
 def are_valid(arguments: str) -> bool:
