@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,14 +43,12 @@ def _right_lines(bug: CourierBug) -> Iterator[str]:
                 yield line.strip()
 
 
-def test_the_history_ends_in_the_head_and_has_releases(tmp_path: str) -> None:
+def test_the_history_ends_in_the_head_and_has_releases(tmp_path: Path) -> None:
     instance = CourierInstance(next(iter(courier_bugs().values())))
     history = instance.history(_AUTHORS)
-    bundle = f"{tmp_path}/courier.bundle"
-    with open(bundle, "wb") as file:  # noqa: PTH123 - one write
-        file.write(history.repository.bundle())
-    clone = f"{tmp_path}/courier"
-    subprocess.run(["git", "clone", "-q", bundle, clone], check=True)
+    bundle, clone = tmp_path / "courier.bundle", tmp_path / "courier"
+    bundle.write_bytes(history.repository.bundle())
+    subprocess.run(["git", "clone", "-q", "-b", "main", bundle, clone], check=True)
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", clone, *arguments], capture_output=True, text=True, check=True).stdout
