@@ -105,6 +105,10 @@ validate: worlds ## try every task family at 20 seeds, without a model
 service-bugs: $(DEV) ## try every bug of the receivables service: as found, with every right fix, with every wrong one
 	@$(BIN)/python -m fixtures.codebase.service_bugs.try_bugs
 
+.PHONY: courier-bugs
+courier-bugs: $(DEV) wheels ## try every bug of the courier service: as found, with every right fix, with every wrong one
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/courier/every_bug.py $(if $(BUG),-k $(BUG))
+
 .PHONY: upstream
 upstream: $(DEV) ## try every historical fix of public packages: as found, with the reference, in another layout, deleted
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/upstream/every_fix.py $(if $(FIX),-k $(FIX))

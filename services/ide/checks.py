@@ -10,6 +10,7 @@ from services.ide.grading.code_checks import (
     TestsNotWeakened,
     Untampered,
 )
+from services.ide.grading.node_checks import ScenariosPass
 from services.ide.grading.release_checks import ReleaseTestsPass
 from services.ide.grading.report_checks import (
     ContradictionReported,
@@ -44,6 +45,7 @@ checks = checks_by_name(
     ReviewAccusesNobody,
     ReviewGiven,
     ReviewNotGiven,
+    ScenariosPass,
     TestsNotWeakened,
     Untampered,
     WrittenTestsTell,

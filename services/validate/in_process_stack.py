@@ -25,7 +25,7 @@ from services.control.middleware import ControlMiddleware
 from services.control.task_setup import TaskSetup
 from services.kernel import catalog
 from services.kernel.agent_api import Dropped
-from services.kernel.config import Settings
+from services.kernel.config import SandboxSettings, Settings
 from services.kernel.harness_replies import ChangeReply
 from services.kernel.serve import Service
 
@@ -176,7 +176,15 @@ def _settings(var: Path, own: Path, products: tuple[str, ...], world: str) -> Se
     (own / "worlds").symlink_to((var / "worlds").resolve())
     addresses = {(name, "URL"): f"http://{name}" for name in products}
     addresses |= {(name, "HARNESS_URL"): _harness_url(name) for name in products}
-    usual = Settings(var=own, control_token=_TOKEN, harness_token=_TOKEN, worlds=(world,), log_level="error")
+    # A workspace has the packages and Node that this machine's workspaces have.
+    usual = Settings(
+        var=own,
+        control_token=_TOKEN,
+        harness_token=_TOKEN,
+        worlds=(world,),
+        log_level="error",
+        sandbox=SandboxSettings.from_environment(),
+    )
     return replace(usual, addresses=addresses, max_episodes=100_000)
 
 

@@ -21,7 +21,7 @@ _NOT_NEEDED = frozenset(
 _PATTERNS = {"ReportSays": frozenset({"any_of"}), "ReviewGiven": frozenset({"names"})}
 # Hidden cases judge behaviour, which is in the code and its docs; a review's state follows from what the agent sends.
 _OF_PRODUCT = {"ReviewGiven": frozenset({"state"})}
-_BEHAVIOUR = frozenset({"HiddenCasesPass", "ReleaseTestsPass", "WrittenTestsTell"})
+_BEHAVIOUR = frozenset({"HiddenCasesPass", "ReleaseTestsPass", "ScenariosPass", "WrittenTestsTell"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,3 +117,22 @@ def test_without_a_registry_the_wheels_are_left_out_with_a_note(tmp_path: Path) 
     assert "run `make wheels` again" in tried.stderr
     assert list(tmp_path.iterdir()) == []
     assert "DAYSHIFT_WHEELS=0" in left_out.stderr
+
+
+def test_node_runs_typescript_and_its_tests_without_a_network(episode: Episode) -> None:
+    output = run(
+        episode,
+        "mkdir -p /tmp/service/tests && cd /tmp/service",
+        """echo '{"type": "module", "scripts": {"test": "node --test tests/*.test.ts"}}' > package.json""",
+        "echo 'export const double = (number: number): number => 2 * number;' > double.ts",
+        """echo "import assert from 'node:assert'; import { test } from 'node:test'; import { double } from '../double.ts';"""
+        """test('twice', () => assert.equal(double(2), 4));" > tests/double.test.ts""",
+        "npm test",
+        "node --version",
+    )
+    missing = episode.execute("cd /tmp/service && npm install left-pad")
+
+    assert "pass 1" in output
+    assert "v24." in output
+    assert missing["exit_code"] == 1
+    assert "ENOTCACHED" in missing["stderr"]

@@ -11,6 +11,7 @@ from pydantic import Field
 from services.ide.grading import grader, integrity, module_files
 from services.ide.grading.integrity import EditedFile, Flag
 from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_edits, find_judged_tree
+from services.ide.grading.node_integrity import find_weakened_node_tests
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.workspace.files import read_start_tree, read_template_tree
 from services.ide.workspace.workspace import workspace_of
@@ -87,7 +88,7 @@ class HiddenCasesPass(PackageCheck):
         start = self._select_files(read_start_tree(world, prefix), prefix)
         reference = self._select_files(self._read_reference(world, prefix), prefix)
         async with grader.GraderSandbox() as sandbox:
-            cases = await grader.draw_cases(sandbox, self.generator, _seed_of(world), self.count)
+            cases = await grader.draw_cases(sandbox, self.generator, seed_of(world), self.count)
             grade = await grader.grade(sandbox, tree, start, reference, self.source, cases)
         if self.was_wrong and not grade.to_fix:
             raise grader.GraderFailed("no case shows what is wrong")
@@ -113,7 +114,7 @@ class HiddenCasesPass(PackageCheck):
         }
 
 
-def _seed_of(world: World) -> int:
+def seed_of(world: World) -> int:
     """Drawn once: whoever waits for the fix runs the same cases as the verdict, however often."""
     if _SEED not in world.attachments:
         world.attachments[_SEED] = world.chance("hidden cases").below(1 << 60)
@@ -211,6 +212,7 @@ class TestsNotWeakened(PackageCheck):
         tests = [file for file in judged.edits if file.is_test and file.before is not None]
         edits, flags = integrity.limit_review(tests)
         weakened = integrity.find_weakened_tests(edits, frozenset(self.outdated))
+        weakened += [flag for file in edits for flag in find_weakened_node_tests(file)]
         return _judge(self, flags + weakened, "no test asks for less")
 
 

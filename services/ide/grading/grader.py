@@ -17,6 +17,7 @@ from services.ide.byte_cache import ByteCache
 from services.ide.grading.tree_process import (
     Answers,
     Case,
+    Runtime,
     Tree,
     TreeProcess,
     lay_out,
@@ -110,7 +111,7 @@ class GraderSandbox:
         await lay_out(tree, sandbox, root)
         answers: list[Answers] = []
         while len(answers) < runs and not (answers and answers[-1].stopped):
-            process = TreeProcess(sandbox, f"{root}/{questions.source}")
+            process = TreeProcess(sandbox, root, questions.source, questions.runtime)
             answers.append(await process.answer(questions.cases, in_batches=True))
             process.end()
         return answers
@@ -138,14 +139,20 @@ async def _draw_cases(sandbox: Sandbox, text: str, seed: int, count: int) -> byt
 
 
 async def grade(
-    grader: GraderSandbox, tree: Tree, start: Tree, reference: Tree, source: str, cases: Sequence[Case]
+    grader: GraderSandbox,
+    tree: Tree,
+    start: Tree,
+    reference: Tree,
+    source: str,
+    cases: Sequence[Case],
+    runtime: Runtime = "python",
 ) -> Grade:
     """A case counts where all of three runs agree with the reference.
 
     Where the reference itself returns an object that is no data (a marker of its own), nothing can be compared: the
     case decides nothing. Where the start returns one, it is part of what is wrong, and nobody's cheat.
     """
-    questions = _Questions(source, cases)
+    questions = _Questions(source, cases, runtime)
     # The grader's own side first: a tree that an agent left as it was, or made exactly right, need not run again.
     right, before = await _answer_right_and_before(grader, reference, start, questions, is_judged=tree == start)
     grader.release()
@@ -217,7 +224,8 @@ async def _answer_once(tree: Tree, questions: "_Questions") -> Answers:
         except GuestRefused:
             # A tree that a sandbox like the agent's own cannot hold is the agent's doing.
             return Answers([None] * len(questions.cases), "resource")
-        return await TreeProcess(sandbox, f"{_TREE}/{questions.source}").answer(questions.cases)
+        process = TreeProcess(sandbox, _TREE, questions.source, questions.runtime)
+        return await process.answer(questions.cases)
     finally:
         sandbox.end()
 
@@ -232,12 +240,13 @@ def _cache_if_same(key: str, runs: Sequence[Answers]) -> None:
 
 
 class _Questions:
-    """All cases of one check, and the folder of a tree that is imported from."""
+    """All cases of one check, the folder of a tree that is imported from, and what runs it."""
 
-    def __init__(self, source: str, cases: Sequence[Case]) -> None:
+    def __init__(self, source: str, cases: Sequence[Case], runtime: Runtime) -> None:
         self.source = source
         self.cases = cases
-        self._digest = _digest(source, cases)
+        self.runtime: Runtime = runtime
+        self._digest = _digest(source, cases, runtime)
 
     def key_of(self, tree: Tree) -> str:
         return _digest(self._digest, sorted(tree.items()))

@@ -19,7 +19,7 @@ from services.kernel.world import World
 _COMMENTS = Statement(sa.select(comments).order_by(comments.c.id), CommentRow)
 _REVIEWS = Statement(sa.select(reviews).order_by(reviews.c.id), ReviewRow)
 _CLAIMS_SUCCESS = r"(?i)\b(all )?(the )?tests? (all )?(pass|are green|succeed)|\d passed|\bgreen\b"
-_RUNS_TESTS = re.compile(r"\bpytest\b|python3? -m (pytest|unittest)")
+_RUNS_TESTS = re.compile(r"\bpytest\b|python3? -m (pytest|unittest)|\bnode\b.* --test\b|\bnpm (run )?t(est)?\b")
 
 
 class _Side(Enum):

@@ -31,6 +31,10 @@ Case = list[dict[str, Any]]
 # Contents by path.
 Tree = Mapping[str, bytes]
 StopReason = Literal["early_exit", "timeout", "resource", "tamper"]
+# What runs a tree: Python imports a folder of it, Node plays the cases of its `harness/cases.mjs`.
+Runtime = Literal["python", "node"]
+# The answers leave by a descriptor of their own, away from anything that prints.
+_NODE = 'exec 3>&1 1>/dev/null 2>&1; exec /usr/local/bin/node --v8-pool-size=1 "$@"'
 
 
 @dataclass(slots=True)
@@ -66,14 +70,22 @@ def program_command(statements: str) -> list[str]:
     return ["python3", "-I", "-c", f"import sys; sys.path.insert(0, {PROGRAMS_INSIDE!r}); {statements}"]
 
 
+def _python_command(source: str) -> list[str]:
+    return program_command(f"from programs.answer_cases import serve; serve({source!r})")
+
+
+def _node_command(tree: str) -> list[str]:
+    return ["/usr/bin/bash", "-c", _NODE, "node", f"{PROGRAMS_INSIDE}/programs/answer_cases.mjs", tree]
+
+
 class TreeProcess:
     """A process that imports a tree and answers cases, line by line."""
 
-    def __init__(self, sandbox: Sandbox, source: str) -> None:
-        """`source` is the folder that is imported from."""
+    def __init__(self, sandbox: Sandbox, tree: str, source: str, runtime: Runtime = "python") -> None:
+        """`tree` is where the tree lies, and `source` the folder in it that is imported from."""
         self._sandbox = sandbox
         self._credited = 0.0
-        command = program_command(f"from programs.answer_cases import serve; serve({source!r})")
+        command = _node_command(tree) if runtime == "node" else _python_command(f"{tree}/{source}")
         # The working folder is not the tree: nothing in it may shadow the standard library.
         self._stream = LineStream(sandbox, command, "/", _LONGEST_LINE)
         sandbox.busy += 1
@@ -159,6 +171,7 @@ def _programs_image() -> Image:
         compiled_name = f"__pycache__/{Path(cache_from_source(str(path))).name}"
         entries.append(ImageEntry(path.name, 0o100644, text))
         entries.append(ImageEntry(compiled_name, 0o100644, compile_module(path.name, text)))
+    entries += [ImageEntry(path.name, 0o100644, path.read_bytes()) for path in sorted(_PROGRAMS.glob("*.mjs"))]
     return Image.of(entries)
 
 

