@@ -65,9 +65,8 @@ class RunSummary:
     families: list[FamilyResult]
     total: FamilyResult
     environment_failures: int
-    # The cause of each unscored attempt, by whom it is to blame.
-    provider_failures: list[str]
-    policy_failures: list[str]
+    provider_failures: int
+    policy_failures: int
     # Attempts that asked for what the stack does not have.
     refused: int
     # Bugs of this package, which count as environment failures, too.
