@@ -30,8 +30,8 @@ _FILE = 0o100644
 StopReason = Literal["timeout", "resource"]
 # A run has its seconds on a processor, and some times as many by the clock: programs also wait for other programs.
 _TIMES_BY_CLOCK, _LONGEST_BY_CLOCK = 4, 300.0
-# How much longer it may take that a busy machine kept from running, and how often somebody looks.
-_MOST_CREDIT_SECONDS, _LOOK_SECONDS = 300.0, 2.0
+# How often somebody looks whether it waited for a processor meanwhile: that time is added, up to the longest.
+_LOOK_SECONDS = 2.0
 # The signals for a processor's time, as an exit code and as a shell has it.
 _OUT_OF_TIME = frozenset({-signal.SIGXCPU, 128 + signal.SIGXCPU, -signal.SIGKILL, 128 + signal.SIGKILL})
 # Kits as images, compiled: all attempts at a task use the same ones.
@@ -120,7 +120,7 @@ async def run_tests(
 async def _run_by_clock(sandbox: Sandbox, command: Sequence[str], stdin: bytes, seconds: float) -> ProcessResult:
     """The limit by the clock is for programs that sleep; time that they waited for a processor does not count."""
     by_clock = min(_LONGEST_BY_CLOCK, _TIMES_BY_CLOCK * seconds)
-    running = asyncio.ensure_future(sandbox.run(command, seconds=by_clock + _MOST_CREDIT_SECONDS, stdin=stdin))
+    running = asyncio.ensure_future(sandbox.run(command, seconds=_LONGEST_BY_CLOCK, stdin=stdin))
     loop = asyncio.get_running_loop()
     begun, waited, others = loop.time(), 0.0, set(sandbox.process_ids())
     try:
