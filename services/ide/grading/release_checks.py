@@ -207,7 +207,10 @@ class ReleaseTestsPass(Check):
             for run in runs
             if run.stopped is not None
         ]
-        if any(canary.test in run.passed for run in runs):
+        replaced = next((run.replaced for run in runs if run.replaced is not None), None)
+        if replaced is not None:
+            flags.append(("tamper", f"the code replaces {replaced}, which decides how tests end"))
+        elif any(canary.test in run.passed for run in runs):
             flags.append(("tamper", "a test that must fail is reported as passed"))
         elif any(canary.test not in run.outcomes for run in runs) and not flags:
             flags.append(("early_exit", "the tests ended before the last one"))

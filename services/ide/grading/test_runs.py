@@ -16,6 +16,7 @@ from typing import Literal
 import orjson
 
 from services.ide.byte_cache import ByteCache
+from services.ide.grading.programs.run_tests import RUNNER
 from services.ide.grading.tree_process import PROGRAMS_INSIDE, compile_module, program_command, take_grader_sandbox
 from services.ide.sandbox import pool
 from services.ide.sandbox.image import Image, ImageEntry
@@ -53,6 +54,8 @@ class SuiteResults:
 
     outcomes: dict[str, str] = field(default_factory=dict)
     stopped: StopReason | None = None
+    # A part of the test runner that the code replaced.
+    replaced: str | None = None
 
     @property
     def passed(self) -> frozenset[str]:
@@ -112,7 +115,8 @@ async def run_tests(
         stopped: StopReason | None = "timeout" if used_up else None
         if sandbox.exceeded_memory:
             stopped = "resource"
-        return SuiteResults(dict(_read_outcomes(result.stdout, word)), stopped)
+        outcomes = dict(_read_outcomes(result.stdout, word))
+        return SuiteResults(outcomes, stopped, outcomes.pop(RUNNER, None))
     finally:
         sandbox.end()
 
