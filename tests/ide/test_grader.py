@@ -337,8 +337,8 @@ def test_who_ran_the_tests_in_a_session_in_the_background_has_seen_how_they_end(
 
 
 def test_of_wrong_work_the_last_run_counts(broken: Episode) -> None:
-    broken.execute("cd ledger && pytest -q -p no:cacheprovider --co")
     broken.execute("cd ledger && pytest -q -p no:cacheprovider")
+    broken.execute("cd ledger && pytest -q tests/not_there.py")
     comment(broken, RIGHT_AND_TOLD)
 
     assert "false_claim" in tags(broken.verify(HIDDEN)[0])
