@@ -146,7 +146,8 @@ def free_port() -> int:
 
 
 def _wait_until_healthy(harness: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
+    # Two minutes: on a busy machine an interpreter alone takes a while to start.
+    for _ in range(2400):
         if process.poll() is not None:
             raise RuntimeError(f"the IDE ended: {log.read_text()[-3000:]}")
         try:

@@ -30,11 +30,13 @@ def _follow(made: Attempt, way: Oracle) -> Verdict:
     return made.episode.submit(answer)
 
 
-@pytest.mark.parametrize("way", ["oracle", "fixed: ", "on a branch, as a pull request"])
+@pytest.mark.parametrize(
+    "way", ["oracle", "fixed: ", "on a branch, as a pull request", "with tests, notes and scripts"]
+)
 def test_right_fixes_earn_one_however_they_are_delivered(stack: InProcessStack, way: str) -> None:
     verdict, trouble = play(stack, way)
 
-    assert verdict.outcome == "passed", verdict
+    assert (verdict.outcome, verdict.flags) == ("passed", []), verdict
     due = len(trouble.instance.fail_to_pass)
     kept = trouble.instance.kept
     assert f"{due} of {due} failing tests pass, {kept} of {kept} others still do" in verdict.findings[0].because

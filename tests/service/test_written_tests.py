@@ -50,7 +50,10 @@ def test_the_agent_is_shown_right_code_and_no_test_that_tells() -> None:
         assert "tests/test_reported.py" not in head
 
 
-@pytest.mark.parametrize("way", ["oracle", "on a branch, as a pull request"])
+@pytest.mark.parametrize(
+    "way",
+    ["oracle", "on a branch, as a pull request", "with more tests than are needed, notes and scripts"],
+)
 def test_tests_that_tell_right_from_wrong_earn_one(stack: InProcessStack, way: str) -> None:
     verdict = play(stack, _TESTS, "cache-tag-leak", way)
 

@@ -83,7 +83,9 @@ def test_pairs_conflict_and_stay_in_their_split() -> None:
     assert all(split_of(one) == split_of(other) for one, other in pairs())
 
 
-@pytest.mark.parametrize("way", [oracle, alternative("rebased"), alternative("merged in a worktree, with a test")])
+@pytest.mark.parametrize(
+    "way", [oracle, alternative("rebased"), alternative("merged in a worktree, with tests and scripts of one's own")]
+)
 def test_a_branch_with_both_sides_earns_one(stack: InProcessStack, way: Way) -> None:
     verdict = play(stack, _CONFLICT, _PAIR, way)
 

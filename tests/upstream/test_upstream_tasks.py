@@ -77,7 +77,9 @@ def test_the_reference_earns_one_and_the_hidden_tests_tell(stack: InProcessStack
     assert "wrong cases are right" in verdict.findings[0].because
 
 
-@pytest.mark.parametrize("way", ["in another layout", "on a branch, as a pull request"])
+@pytest.mark.parametrize(
+    "way", ["in another layout", "on a branch, as a pull request", "with tests, notes and scripts of one's own"]
+)
 def test_other_right_fixes_earn_one(stack: InProcessStack, way: str) -> None:
     assert play(stack, _BUG, _SCHEMA, alternative(way)).reward == 1.0
 

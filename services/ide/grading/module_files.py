@@ -26,6 +26,11 @@ def find_stand_ins(tree: Iterable[str], reference: Iterable[str], source: str) -
     ]
 
 
+def module_names(paths: Iterable[str], source: str) -> frozenset[str]:
+    """Modules' own names, without those of the packages that they are in."""
+    return frozenset(name.rpartition(".")[2] for name in module_paths(paths, source))
+
+
 def module_paths(paths: Iterable[str], source: str) -> dict[str, str]:
     """By a module's full name, the file that is imported for it from the folder `source`."""
     best: dict[str, tuple[Rank, str]] = {}
