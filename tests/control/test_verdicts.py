@@ -510,8 +510,8 @@ def test_an_image_is_parsed_when_somebody_reads_it_and_the_reply_stays_as_it_was
 
 
 def test_harm_stays_and_gains_do_not_count_where_the_agent_broke_a_product() -> None:
-    stray = change(2, contact(name="a"), contact(name="b"))
-    told = evidence(Fraction(1), history=[stray], trajectory=(step(answer='{"name": "b"}'),))
+    unrelated = change(2, contact(name="a"), contact(name="b"))
+    told = evidence(Fraction(1), history=[unrelated], trajectory=(step(answer='{"name": "b"}'),))
     scored = score_harm(instance(), told, None, "crm: KeyError in crm.contacts.get: 1")
 
     assert scored is not None
