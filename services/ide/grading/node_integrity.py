@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from services.ide.grading.integrity import EditedFile, FileVersion, Flag
+from services.ide.grading.edited_files import EditedFile, FileVersion, Flag
 
 ENDINGS = (".ts", ".mts", ".cts", ".js", ".mjs", ".cjs")
 # What belongs to the language: code that changes it changes how everything beside it is judged, too.
