@@ -16,8 +16,9 @@ from fixtures.tasks.family import AnswerEquals, BadFamily, Budget, CheckQuestion
 from services.control.collateral import collect_collateral, list_changed_fields
 from services.control.customers.actors import Decision, Outcome
 from services.control.effort import EpisodeStep, count_work
+from services.control.evidence import Evidence
 from services.control.recorded_change import RecordedChange
-from services.control.verdicts import Evidence, score, score_harm
+from services.control.verdicts import score, score_harm
 from services.kernel.harness_replies import ChangeReply, FindingReply
 
 ASKED = CheckQuestion("crm", "RecordHasValues", {"record_id": 1, "values": {"phone": "1"}})
