@@ -352,7 +352,7 @@ def span_of_variables(scope: ast.AST) -> dict[str, int]:
 def variables() -> Iterator[tuple[str, str]]:
     """The parameters and the longer-lived variables of every function that is not a test's, each with its place."""
     for path, tree in trees():
-        if path.relative_to(ROOT).parts[0] in {"tests", "examples"}:
+        if path.relative_to(ROOT).parts[0] == "tests":
             continue
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
