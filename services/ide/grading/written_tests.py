@@ -46,8 +46,8 @@ class WrittenTestsTell(Check):
     due: tuple[str, ...] = Field(default=(), repr=False)
     others: tuple[str, ...] = Field(default=(), repr=False)
     least: int = Field(default=0, ge=0)
-    # An issue that a comment must answer with the name of one of the tests or of a new file of tests, and that must be closed as not planned;
-    # tests without an answer earn half.
+    # An issue that a comment must answer with the name of one of the tests or of a new file of tests, and that must be
+    # closed as not planned; tests without an answer earn half.
     answers: int | None = None
     # Of one run on a processor.
     seconds: float = Field(default=20.0, ge=1, le=110)
