@@ -241,9 +241,9 @@ class _RowJudge:
 
 def _undoes_entries(name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
     """An entry that one write brought is gone with the other, or one that it took is back."""
-    added, taken = _compare_entries(name, earlier)
-    added_later, taken_later = _compare_entries(name, later)
-    return any(entry in taken_later for entry in added) or any(entry in added_later for entry in taken)
+    gains, losses = _compare_entries(name, earlier)
+    later_gains, later_losses = _compare_entries(name, later)
+    return any(entry in later_losses for entry in gains) or any(entry in later_gains for entry in losses)
 
 
 def _compare_entries(name: str, change: RecordedChange) -> tuple[list[JsonValue], list[JsonValue]]:

@@ -75,10 +75,12 @@ class WrittenTestsTell(Check):
         row = world.get(issues, IssueId(self.answers))
         if row is None or (row["state"], row["state_reason"]) != ("closed", "not_planned"):
             return "the issue is not closed as not planned"
-        made = {edit.path.removeprefix(f"{self.root.rstrip('/')}/") for edit in judged.edits if edit.before is None}
+        new_files = {
+            edit.path.removeprefix(f"{self.root.rstrip('/')}/") for edit in judged.edits if edit.before is None
+        }
         ids = [test.partition("[")[0].split("::") for test in passed]
         names = {name for parts in ids for name in parts[1:]}
-        names |= {PurePosixPath(parts[0]).stem for parts in ids if parts[0] in made}
+        names |= {PurePosixPath(parts[0]).stem for parts in ids if parts[0] in new_files}
         texts = own_texts(world, self.answers)
         if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in names for text in texts):
             return "no comment on the issue names one of them"
