@@ -23,8 +23,8 @@ _MOST_BODY = 10_000
 _FAILURES, _FAILURE_SECONDS = 10, 60.0
 _NAME = TypeAdapter(Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")])
 _HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     # Without a referrer, browsers send the form with the origin "null".
     "referrer-policy": "same-origin",

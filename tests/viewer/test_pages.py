@@ -216,7 +216,9 @@ def test_a_run_tells_its_results_and_leads_to_its_episodes(viewer: ServedViewer,
 
     second = page.locator("tbody tr", has_text="second")
     expect(page.locator("tbody tr")).to_have_count(2)
-    expect(second.locator("td")).to_contain_text(["model-of-this-test v1, stumbling v1", "3", "0", "2", "1", "2", "0.0 %"])
+    expect(second.locator("td")).to_contain_text(
+        ["model-of-this-test v1, stumbling v1", "3", "0", "2", "1", "2", "0.0 %"]
+    )
     expect(second.locator(".bad")).to_have_text("33.3 % above 5 %")
     second.get_by_role("link", name="1", exact=True).click()
 
@@ -230,7 +232,9 @@ def test_a_narrow_window_sorts_by_a_menu(viewer: ServedViewer, open_page: OpenPa
 
     for order, sign in (("-reward", -1), ("reward", 1)):
         page.locator("#sort").select_option(order)
-        page.wait_for_function("order => document.querySelector('main').dataset.ready.endsWith(`sort=${order}`)", arg=order)
+        page.wait_for_function(
+            "order => document.querySelector('main').dataset.ready.endsWith(`sort=${order}`)", arg=order
+        )
         expect(page.locator("#sort")).to_have_value(order)
         texts = page.locator(".episode-row:not(.head) .reward").all_inner_texts()
         rewards = [sign * float(text.replace("−", "-")) for text in texts if text != "–"]

@@ -240,9 +240,9 @@ function drawRow(row, index) {
   return h(
     "div",
     { class: "episode-row", role: "row", "aria-rowindex": String(index + 1) },
-    cell("outcome", outcomePill(row), row.flags.length ? h("span", { class: "flag", title: row.flags.join(", ") }, "⚑") : null),
+    cell("outcome", h("span", { class: `pill ${row.outcome}` }, row.outcome), row.flags.length ? h("span", { class: "flag", title: row.flags.join(", ") }, "⚑") : null),
     cell("reward", h("span", { class: `reward ${rewardClass(row.reward)}` }, reward(row.reward))),
-    cell("family", h("a", { href: `#/e/${encodeURIComponent(row.key)}` }, visible(row.family), h("span", { class: "muted" }, ` ${row.split} ${row.seed}${row.attempt ? ` #${row.attempt}` : ""}`)), h("span", { class: "remarks" }, row.labels.map((label) => h("span", { class: "chip" }, label)), h("span", { class: "because muted" }, visible(row.because)))),
+    cell("family", h("a", { href: `#/e/${encodeURIComponent(row.key)}` }, visible(row.family), h("span", { class: "muted" }, ` ${row.split} ${row.seed}${row.attempt ? ` #${row.attempt}` : ""}`)), h("span", { class: "remarks" }, row.outcome === "unscored" && row.blame !== "harness" && row.blame ? h("span", { class: "chip" }, row.blame) : null, row.labels.map((label) => h("span", { class: "chip" }, label)), h("span", { class: "because muted" }, visible(row.because)))),
     cell("policy", visible(row.policy), row.version ? h("span", { class: "muted" }, ` ${visible(row.version)}`) : null),
     cell("steps", count(row.steps), row.refusals ? h("span", { class: "muted", title: "refusals" }, ` ${row.refusals}✗`) : null),
     cell("rows", count(row.changed_rows)),

@@ -72,7 +72,7 @@ class LivePage {
     const { events } = await getJson("audit");
     const rows = events.slice(0, MOST_EVENTS).map((event) =>
       h("tr", {},
-        h("td", {}, clockTime(event.at)),
+        h("td", {}, h("time", {}, clockTime(event.at))),
         h("th", { scope: "row" }, visible(event.kind)),
         h("td", {}, visible(event.person || "–")),
         h("td", { class: "mono" }, event.episode_id ? h("a", { "data-key": `${event.at}-${event.kind}-${event.episode_id}`, href: `#/e/${encodeURIComponent(event.episode_id)}` }, event.episode_id.slice(0, 8)) : event.product || "–"),
@@ -145,10 +145,10 @@ class LivePage {
       h("th", { scope: "row", class: "mono" }, episode.episode_id.slice(0, 8)),
       h("td", {}, episode.task || "free play", h("span", { class: "muted" }, ` · seed ${episode.seed}`)),
       h("td", { class: "num" }, `${count(episode.steps)}${budget}`),
-      h("td", {}, clockTime(episode.clock)),
-      h("td", {}, episode.lease_left === null ? "held" : duration(episode.lease_left)),
+      h("td", {}, h("time", {}, clockTime(episode.clock))),
+      h("td", {}, h("time", {}, episode.lease_left === null ? "held" : duration(episode.lease_left))),
       h("td", {}, h("span", { class: `pill ${state[0]}` }, state[1])),
-      h("td", { class: "actions" }, deed("watch", "Follow"), episode.held_by ? deed("resume", "Resume") : deed("pause", "Pause"), deed("takeover", "Take over"), deed("close", "Close")),
+      h("td", {}, h("div", { class: "actions" }, deed("watch", "Follow"), episode.held_by ? deed("resume", "Resume") : deed("pause", "Pause"), deed("takeover", "Take over"), deed("close", "Close"))),
     );
   }
 
@@ -201,7 +201,7 @@ class LivePage {
       h("label", { for: id }, "Other words (they are written on the thread)"),
       note,
       h("p", { class: "actions" },
-        h("button", { type: "button", class: "button", onclick: () => decide("approve") }, "Approve"),
+        h("button", { type: "button", class: "button primary", onclick: () => decide("approve") }, "Approve"),
         h("button", { type: "button", class: "button", onclick: () => decide("decline") }, "Decline"),
       ),
     );
@@ -284,7 +284,7 @@ class Tail {
         h("h3", {}, "Play on from here"),
         h("label", { for: "play-operation" }, "Operation"), operation, options, schema,
         h("label", { for: "play-arguments" }, "Arguments, as JSON"), values,
-        h("p", { class: "actions" }, h("button", { type: "button", class: "button", onclick: send }, "Send"), h("button", { type: "button", class: "button", onclick: resume }, "Hand back to the agent")),
+        h("p", { class: "actions" }, h("button", { type: "button", class: "button primary", onclick: send }, "Send"), h("button", { type: "button", class: "button", onclick: resume }, "Hand back to the agent")),
         answer,
       ),
     );
