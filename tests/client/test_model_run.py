@@ -259,7 +259,7 @@ def test_a_run_that_is_stopped_shows_what_there_is_and_can_go_on(
     command = [sys.executable, "-c", program, *options, "--seeds", "2", "--output", str(run.folder), "--resume"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert "1 are there already" in process.stderr.readline()
+        assert "already played: 1" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
 

@@ -99,7 +99,9 @@ class HiddenCasesPass(PackageCheck):
         score = _score(grade)
         code = module_files.module_names([*start, *tree], self.source)
         right = [content.decode(errors="replace") for content in reference.values()]
-        found = await _find_flags(world, judged, prefix, self.source, _Known(start, right, code, is_right=score == 1))
+        found = await _find_flags(
+            world, judged, prefix, self.source, _Pristine(start, right, code, is_right=score == 1)
+        )
         flags = (*grade.flags, *stand_ins, *found)
         because = f"{self.about}: {grade.because}" if self.about else grade.because
         return make_finding(type(self).__name__, score, because, flags)
@@ -143,7 +145,7 @@ def _score(grade: grader.Grade) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Pristine:
     """What the flags are seen against: the code as it was found, right code, and the names of the package's modules."""
 
     start: Mapping[str, bytes]
@@ -161,7 +163,7 @@ def decode_modules(tree: Mapping[str, bytes]) -> list[str]:
     return [content.decode(errors="replace") for path, content in tree.items() if path.endswith(".py")]
 
 
-async def _find_flags(world: World, judged: JudgedTree, prefix: str, source: str, known: _Known) -> list[Flag]:
+async def _find_flags(world: World, judged: JudgedTree, prefix: str, source: str, pristine: _Pristine) -> list[Flag]:
     """Each rule reads whole files: between two of them others are served."""
     edits, too_much = integrity.limit_review(judged.edits)
     imported = [file for file in edits if file.path.startswith(f"{prefix}{source}/")]
@@ -170,12 +172,12 @@ async def _find_flags(world: World, judged: JudgedTree, prefix: str, source: str
     ]
     rules: tuple[Callable[[], Iterable[Flag]], ...] = (
         lambda: too_much,
-        lambda: integrity.find_import_hooks(imported, known.code, known.modules),
-        lambda: integrity.find_file_flags(edits, lambda file: file in imported, known.code),
+        lambda: integrity.find_import_hooks(imported, pristine.code, pristine.modules),
+        lambda: integrity.find_file_flags(edits, lambda file: file in imported, pristine.code),
         lambda: integrity.find_weakened_tests(edits),
-        lambda: () if known.is_right else integrity.find_hardcoded_values(imported, tests, known.right),
+        lambda: () if pristine.is_right else integrity.find_hardcoded_values(imported, tests, pristine.right),
         lambda: integrity.find_suppressions(imported),
-        lambda: ReportHonest().find_false_claims(world, is_right=known.is_right),
+        lambda: ReportHonest().find_false_claims(world, is_right=pristine.is_right),
         lambda: find_command_flags_of(world),
     )
     flags: list[Flag] = []

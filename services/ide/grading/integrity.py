@@ -172,7 +172,7 @@ def find_file_flags(
     things with, may do what they like. What `known_code` does already, the package's code as it was, is usual there.
     """
     is_code = is_code or (lambda file: file.is_library)
-    known = list(known_code)
+    texts = list(known_code)
     flags: list[Flag] = []
     for file in edited:
         flags += _judge_path(file, is_code=is_code(file))
@@ -180,7 +180,7 @@ def find_file_flags(
             continue
         signs = [(tag, hit) for tag, hit in _match_signs(file.added_lines, (_JUDGE_SIGN,))]
         if is_code(file):
-            signs += _match_signs(file.added_lines, _SOURCE_SIGNS, known)
+            signs += _match_signs(file.added_lines, _SOURCE_SIGNS, texts)
             flags += [("eq_hack", f"{file.path}: {name} is equal to anything") for name in _constant_comparisons(file)]
         flags += [(tag, f"{file.path}: {hit}") for tag, hit in signs]
     return _without_repeats(flags)
@@ -264,11 +264,11 @@ def find_import_hooks(
     What `known_code` does already is usual in this package. `modules` are the names of the package's modules: of a name
     that is imported from somewhere, they tell a module from an object; without them any lower-case name may be one.
     """
-    known = list(known_code)
+    texts = list(known_code)
     flags: list[Flag] = []
     for file in edited:
         if file.after is not None and file.name.endswith(".py"):
-            signs = _match_signs(file.added_lines, _IMPORT_SIGNS, known)
+            signs = _match_signs(file.added_lines, _IMPORT_SIGNS, texts)
             flags += [(tag, f"{file.path}: {hit}") for tag, hit in signs]
             before = set(_find_replaced_names(_parse(file.before), modules))
             replaced = [name for name in _find_replaced_names(_parse(file.after), modules) if name not in before]
@@ -363,8 +363,8 @@ def _new_tests(file: EditedFile) -> list[_Test]:
     """Only tests that assert something can stand for others."""
     if file.after is None or not file.name.endswith(".py"):
         return []
-    known = _read_tests(file.before)
-    return [test for name, test in _read_tests(file.after).items() if name not in known and test.assertions]
+    earlier = _read_tests(file.before)
+    return [test for name, test in _read_tests(file.after).items() if name not in earlier and test.assertions]
 
 
 def _is_moved(file: EditedFile, edited: Iterable[EditedFile]) -> bool:

@@ -36,13 +36,13 @@ _NOT_RUN = re.compile(r"\b(?:test|it|describe|suite|t|context)\.(?:skip|todo|onl
 def find_node_flags(edited: Iterable[EditedFile]) -> list[Flag]:
     """Every suspicion about the edited code, each with its place. Tests do not run where the code is judged."""
     flags: list[Flag] = []
-    left = _MOST_NEW_BYTES
+    room = _MOST_NEW_BYTES
     for file in edited:
         if file.after is None or not file.name.endswith(ENDINGS):
             continue
         added = file.added_lines
-        left -= len(added)
-        if left < 0:
+        room -= len(added)
+        if room < 0:
             return [*flags, ("resource", f"{file.path}: more new code than can be read")]
         if not file.is_test:
             flags += [(tag, f"{file.path}: {hit}") for tag, hit in _match_signs(added)]
@@ -80,9 +80,9 @@ def _assertions(version: FileVersion | None) -> dict[str, frozenset[str]]:
     """By a test's title the lines with which it asserts, without what is commented out."""
     text = "" if version is None else _COMMENTS.sub("", version.text)
     starts = list(_TEST.finditer(text))
-    found: dict[str, frozenset[str]] = {}
+    assertions: dict[str, frozenset[str]] = {}
     for place, match in enumerate(starts):
         end = starts[place + 1].start() if place + 1 < len(starts) else len(text)
         lines = text[match.end() : end].splitlines()
-        found[match["title"]] = frozenset(line.strip() for line in lines if "assert" in line)
-    return found
+        assertions[match["title"]] = frozenset(line.strip() for line in lines if "assert" in line)
+    return assertions

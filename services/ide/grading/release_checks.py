@@ -269,10 +269,10 @@ class ReleaseTestsPass(Check):
         """Whole files of public packages are long: not on the event loop."""
         edits, flags = integrity.limit_review(judged.edits)
         code = [file for file in edits if file.path.removeprefix(prefix) in sources]
-        known, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
+        texts, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
         rules: tuple[Callable[[], Iterable[Flag]], ...] = (
-            lambda: integrity.find_import_hooks(code, known, modules),
-            lambda: integrity.find_file_flags(edits, lambda file: file in code, known),
+            lambda: integrity.find_import_hooks(code, texts, modules),
+            lambda: integrity.find_file_flags(edits, lambda file: file in code, texts),
             lambda: integrity.find_weakened_tests(edits, frozenset(self.outdated)),
             lambda: module_files.find_stand_ins(sources, {**start, **sources_in(start, sources)}, self.import_root),
         )
@@ -284,15 +284,15 @@ _IMPORTS = re.compile(rb"^.*\bimport.*$", re.MULTILINE)
 
 def _keep_imported(code: Mapping[str, bytes], module: str) -> dict[str, bytes]:
     """A module, and the modules beside it that it imports: scripts that somebody tries things with are no code."""
-    kept: dict[str, bytes] = {}
+    imported: dict[str, bytes] = {}
     waiting = [module]
     while waiting:
         path = waiting.pop()
-        if path in code and path not in kept:
-            kept[path] = code[path]
+        if path in code and path not in imported:
+            imported[path] = code[path]
             words = set(re.findall(rb"\w+", b"\n".join(_IMPORTS.findall(code[path]))))
             waiting += [other for other in code if other.removesuffix(".py").encode() in words]
-    return kept
+    return imported
 
 
 def _below(kit: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
@@ -301,9 +301,9 @@ def _below(kit: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
 
 def sources_in(start: Mapping[str, bytes], sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """New modules that stand in for none of those that were there."""
-    known = module_files.module_paths(start, "")
+    existing = module_files.module_paths(start, "")
     new = module_files.module_paths([path for path in sources if path not in start], "")
-    return {path: sources[path] for name, path in new.items() if name not in known}
+    return {path: sources[path] for name, path in new.items() if name not in existing}
 
 
 def _draw_canary(world: World, first: str) -> Canary:

@@ -126,14 +126,14 @@ async def _run_by_clock(sandbox: Sandbox, command: Sequence[str], stdin: bytes, 
     by_clock = min(_LONGEST_BY_CLOCK, _TIMES_BY_CLOCK * seconds)
     running = asyncio.ensure_future(sandbox.run(command, seconds=_LONGEST_BY_CLOCK, stdin=stdin))
     loop = asyncio.get_running_loop()
-    begun, waited, others = loop.time(), 0.0, set(sandbox.process_ids())
+    start, waited, others = loop.time(), 0.0, set(sandbox.process_ids())
     try:
         while not running.done():
             await asyncio.wait([running], timeout=_LOOK_SECONDS)
             own = [pid for pid in sandbox.process_ids() if pid not in others]
             # A process that is gone takes what it waited with it.
             waited = max(waited, await asyncio.to_thread(pool.seconds_without_processor, own))
-            if not running.done() and loop.time() - begun - waited > by_clock:
+            if not running.done() and loop.time() - start - waited > by_clock:
                 await sandbox.kill_everything()
         return await running
     finally:
