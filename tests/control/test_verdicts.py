@@ -282,6 +282,23 @@ def test_taking_a_ticket_and_handing_it_on_takes_nothing_back() -> None:
     assert count(free, ticket(None, "solved"), free) == 1
 
 
+@pytest.mark.parametrize(
+    ("tags", "slips"),
+    [
+        (([], ["asked"], ["asked", "bug"]), 0),
+        ((["a"], ["a", "asked"], ["bug", "asked", "a"]), 0),
+        ((["a"], ["a", "asked"], ["a", "bug"]), 1),
+        (([], ["asked"], ["asked", "bug"], ["bug"]), 1),
+        ((["a"], [], ["a"]), 1),
+    ],
+)
+def test_of_a_list_only_entries_that_are_taken_back_count(tags: Sequence[list[str]], slips: int) -> None:
+    rows = [{"id": 9, "updated_at": 1, "body": {"tags": listed}} for listed in tags]
+    changes = [change(9, before, after) | {"table": "tickets"} for before, after in pairwise(rows)]
+
+    assert collect_collateral({"desk": list(map(RecordedChange, changes))}, (), lambda *_: True).slips == slips
+
+
 def test_filling_what_a_new_row_left_open_takes_nothing_back() -> None:
     made, filled, changed = contact(city=None), contact(city="a"), contact(city="b")
     created = change(9, None, made, event="record.created")
