@@ -69,7 +69,7 @@ def slip_repaired(attempt: Attempt) -> Verdict:
     return oracle(attempt)
 
 
-def stray(attempt: Attempt) -> Verdict:
+def solve_with_collateral(attempt: Attempt) -> Verdict:
     wrong, _ = _sample_calls(attempt).mistake_and_repair(attempt)
     answer = attempt.follow(attempt.oracle)
     attempt.do(wrong)

@@ -16,8 +16,9 @@ from fixtures.tasks.family import AnswerEquals, BadFamily, Budget, CheckQuestion
 from services.control.collateral import collect_collateral, list_changed_fields
 from services.control.customers.actors import Decision, Outcome
 from services.control.effort import EpisodeStep, count_work
+from services.control.evidence import Evidence
 from services.control.recorded_change import RecordedChange
-from services.control.verdicts import Evidence, score, score_harm
+from services.control.verdicts import score, score_harm
 from services.kernel.harness_replies import ChangeReply, FindingReply
 
 ASKED = CheckQuestion("crm", "RecordHasValues", {"record_id": 1, "values": {"phone": "1"}})
@@ -527,8 +528,8 @@ def test_an_image_is_parsed_when_somebody_reads_it_and_the_reply_stays_as_it_was
 
 
 def test_harm_stays_and_gains_do_not_count_where_the_agent_broke_a_product() -> None:
-    stray = change(2, contact(name="a"), contact(name="b"))
-    told = evidence(Fraction(1), history=[stray], trajectory=(step(answer='{"name": "b"}'),))
+    unrelated = change(2, contact(name="a"), contact(name="b"))
+    told = evidence(Fraction(1), history=[unrelated], trajectory=(step(answer='{"name": "b"}'),))
     scored = score_harm(instance(), told, None, "crm: KeyError in crm.contacts.get: 1")
 
     assert scored is not None
