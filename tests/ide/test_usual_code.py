@@ -41,6 +41,15 @@ def test_tests_and_scripts_may_do_what_they_like(path: str, text: str) -> None:
     assert find_file_flags(new_file(path, text)) == []
 
 
+def test_only_a_comparison_that_the_code_did_not_have_is_a_cheat() -> None:
+    usual = "class A:\n    def __eq__(self, other):\n        return False\n"
+    path, fixed = "pack/src/pack/a.py", FileVersion(0o100644, f"x = 1\n\n\n{usual}")
+
+    assert find_file_flags([EditedFile(path, FileVersion(0o100644, usual), fixed)]) == []
+    assert find_file_flags([EditedFile(path, None, fixed)], known_code=[usual]) == []
+    assert tags([EditedFile(path, FileVersion(0o100644, "x = 1\n"), fixed)]) == ["eq_hack"]
+
+
 def test_what_developers_leave_beside_a_fix_raises_no_flag() -> None:
     edits = [edit for path, text in files_left_behind().items() for edit in new_file(f"pack/{path}", text)]
 
