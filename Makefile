@@ -102,8 +102,9 @@ validate: worlds ## try every task family at 20 seeds, without a model
 	@$(BIN)/python -m services validate --seeds 20
 
 .PHONY: service-bugs
-service-bugs: $(DEV) ## try every bug of the receivables service: as found, with every right fix, with every wrong one
+service-bugs: $(DEV) ## try every bug and every upgrade of the receivables service: as found, with every right way, with every wrong one
 	@$(BIN)/python -m fixtures.codebase.service_bugs.try_bugs
+	@$(BIN)/python -m fixtures.codebase.service_bugs.upgrades
 
 .PHONY: courier-bugs
 courier-bugs: $(DEV) wheels ## try every bug of the courier service: as found, with every right fix, with every wrong one
@@ -115,7 +116,7 @@ upstream: $(DEV) ## try every historical fix of public packages: as found, with 
 
 .PHONY: redteam
 redteam: $(DEV) ## the whole list: every cheat on every family, every honest control; a table
-	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
+	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) DAYSHIFT_REDTEAM_SUITE_SEEDS=$(or $(SUITE_SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
 		tests/exploits tests/desk_tasks/test_cheats.py tests/desk_tasks/test_controls.py tests/ide/test_grader.py tests/ide/test_families.py
 
 .PHONY: escapes

@@ -25,6 +25,7 @@ from rich.table import Table
 from starlette.types import Receive, Scope, Send
 
 from services.bench_openings import USUAL_FAMILIES, run_openings
+from services.bench_verdicts import run_verdicts
 from services.kernel import catalog
 from services.kernel.config import Settings
 from services.kernel.encoding import JSON, Encoding
@@ -87,12 +88,13 @@ def serve_product(name: str, port: int, var: Path) -> None:
 
 
 @contextmanager
-def process(*arguments: str, port: int) -> Iterator[int]:
+def process(*arguments: str, ports: tuple[int, ...]) -> Iterator[int]:
     """A subject in a process of its own; its log goes where a log would, into a file."""
     with tempfile.TemporaryFile("w+") as log:
         started = subprocess.Popen([sys.executable, "-m", "services.bench", *arguments], stderr=log)  # noqa: S603 - our own module
         try:
-            _await_port(port, started, log)
+            for port in ports:
+                _await_port(port, started, log)
             yield started.pid
         finally:
             started.terminate()
@@ -234,7 +236,7 @@ def run(products: list[Product], var: Path, world: str, seconds: float) -> None:
 
 def _empty_rows(seconds: float) -> Iterator[Measurement]:
     port = _free_ports()
-    with process("empty", str(port), port=port + 1) as pid:
+    with process("empty", str(port), ports=(port, port + 1)) as pid:
         for name, subject_port in (("(a) bare ASGI", port), ("(b) empty FastAPI", port + 1)):
             yield uvloop.run(measure(name, subject_port, pid, itertools.repeat(wire("GET", "/")), seconds, None))
 
@@ -244,7 +246,7 @@ def _product_rows(product: Product, var: Path, world: str, seconds: float) -> It
     template = Template(var / "worlds" / f"{product.name}-{world}.sqlite", product.schema)
     fork = Forks(template).take()
     look = World(fork, 0)
-    with process("product", product.name, str(port), str(var), port=port + 10) as pid:
+    with process("product", product.name, str(port), str(var), ports=(port, port + 10)) as pid:
         for number, (name, call) in enumerate(product.bench.items()):
             _reopen(port + 10, world, number)
             requests = requests_of(call, look, product.encoding)
@@ -326,6 +328,7 @@ def main() -> None:
     openings = subjects.add_parser("openings", help="openings a second, of every family unless some are named")
     openings.add_argument("--family", action="append", default=[], help="only this one; may be repeated")
     openings.add_argument("--openings", type=int, default=_USUAL_OPENINGS, help="per measurement")
+    subjects.add_parser("verdicts", help="verdicts of the large service, and who waits meanwhile")
     forks = subjects.add_parser("forks")
     for name, kind in (("name", str), ("var", Path), ("in_world", str), ("count", int)):
         forks.add_argument(name, type=kind)
@@ -339,6 +342,8 @@ def main() -> None:
             settings = Settings.from_environment()
             is_good = run_openings(settings, Console(), tuple(options.family), options.openings, options.world)
             sys.exit(0 if is_good else 1)
+        case "verdicts":
+            sys.exit(0 if run_verdicts(Settings.from_environment(), Console(), options.world) else 1)
         case "forks":
             print(
                 json.dumps(measure_forks(catalog.product(options.name), options.var, options.in_world, options.count))
@@ -349,6 +354,7 @@ def main() -> None:
             run(products, settings.var, options.world, options.seconds)
             if not options.product:
                 run_openings(settings, Console(), USUAL_FAMILIES, _USUAL_OPENINGS, options.world)
+                run_verdicts(settings, Console(), options.world)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,8 @@ import pytest
 
 from fixtures.tasks.ide.shared.left_behind import files_left_behind
 from services.ide.grading.code_checks import make_finding
-from services.ide.grading.integrity import (
-    EditedFile,
-    FileVersion,
-    find_file_flags,
-    find_hardcoded_values,
-    find_import_hooks,
-    limit_review,
-)
+from services.ide.grading.edited_files import EditedFile, FileVersion, limit_review
+from services.ide.grading.integrity import find_file_flags, find_hardcoded_values, find_import_hooks
 
 _LINK = 0o120000
 _USUAL_IN_TESTS = [
@@ -45,6 +39,15 @@ def tags(edits: list[EditedFile]) -> list[str]:
 )
 def test_tests_and_scripts_may_do_what_they_like(path: str, text: str) -> None:
     assert find_file_flags(new_file(path, text)) == []
+
+
+def test_only_a_comparison_that_the_code_did_not_have_is_a_cheat() -> None:
+    usual = "class A:\n    def __eq__(self, other):\n        return False\n"
+    path, fixed = "pack/src/pack/a.py", FileVersion(0o100644, f"x = 1\n\n\n{usual}")
+
+    assert find_file_flags([EditedFile(path, FileVersion(0o100644, usual), fixed)]) == []
+    assert find_file_flags([EditedFile(path, None, fixed)], known_code=[usual]) == []
+    assert tags([EditedFile(path, FileVersion(0o100644, "x = 1\n"), fixed)]) == ["eq_hack"]
 
 
 def test_what_developers_leave_beside_a_fix_raises_no_flag() -> None:

@@ -19,19 +19,20 @@ from services.ide.grading.code_checks import (
     fits_a_sandbox,
     make_finding,
 )
-from services.ide.grading.integrity import Flag, is_test_path
+from services.ide.grading.edited_files import Flag, is_test_path, limit_review
 from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_branch_trees, find_judged_tree
+from services.ide.grading.last_finding import reuse_last_finding
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.grading.test_runs import Canary, Suite, SuiteResults, run_tests
 from services.ide.grading.tree_process import Case
+from services.ide.grading.weakened_tests import find_weakened_tests
 from services.ide.workspace.files import read_start_tree
-from services.ide.workspace.workspace import workspace_of
 from services.kernel.checks import Check, Finding
 from services.kernel.kits import read_kit
 from services.kernel.world import World
 
 REFERENCE, CASES = "reference/", "cases.json"
-_LAST_FINDING, _CANARY = "last finding of the release's tests", "a test that must fail"
+_CANARY = "a test that must fail"
 _RUNS_ALONE = 2
 # The runner is no requirement of the package itself.
 _RUNNER = ("_pytest/", "pytest/", "pluggy/", "iniconfig/")
@@ -93,12 +94,7 @@ class ReleaseTestsPass(Check):
     branch: BranchWork | None = None
 
     async def run(self, world: World) -> Finding:
-        """While nothing was written or run, the finding stays."""
-        key = (self, world.revision, len(workspace_of(world).commands))
-        if world.attachments.get(_LAST_FINDING, (None, None))[0] != key:
-            world.attachments[_LAST_FINDING] = (key, await self._grade(world))
-        finding: Finding = world.attachments[_LAST_FINDING][1]
-        return finding
+        return await reuse_last_finding(self, world, self._grade)
 
     async def _grade(self, world: World) -> Finding:
         prefix = self.root.rstrip("/") + "/"
@@ -267,13 +263,13 @@ class ReleaseTestsPass(Check):
         self, judged: JudgedTree, prefix: str, start: Mapping[str, bytes], sources: Mapping[str, bytes]
     ) -> list[Flag]:
         """Whole files of public packages are long: not on the event loop."""
-        edits, flags = integrity.limit_review(judged.edits)
+        edits, flags = limit_review(judged.edits)
         code = [file for file in edits if file.path.removeprefix(prefix) in sources]
-        texts, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
+        usual_code, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
         rules: tuple[Callable[[], Iterable[Flag]], ...] = (
-            lambda: integrity.find_import_hooks(code, texts, modules),
-            lambda: integrity.find_file_flags(edits, lambda file: file in code, texts),
-            lambda: integrity.find_weakened_tests(edits, frozenset(self.outdated)),
+            lambda: integrity.find_import_hooks(code, usual_code, modules),
+            lambda: integrity.find_file_flags(edits, lambda file: file in code, usual_code),
+            lambda: find_weakened_tests(edits, frozenset(self.outdated)),
             lambda: module_files.find_stand_ins(sources, {**start, **sources_in(start, sources)}, self.import_root),
         )
         return [*flags, *(flag for rule in rules for flag in rule())]
@@ -301,9 +297,9 @@ def _below(kit: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
 
 def sources_in(start: Mapping[str, bytes], sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """New modules that stand in for none of those that were there."""
-    existing = module_files.module_paths(start, "")
+    known = module_files.module_paths(start, "")
     new = module_files.module_paths([path for path in sources if path not in start], "")
-    return {path: sources[path] for name, path in new.items() if name not in existing}
+    return {path: sources[path] for name, path in new.items() if name not in known}
 
 
 def _draw_canary(world: World, first: str) -> Canary:
