@@ -102,8 +102,9 @@ validate: worlds ## try every task family at 20 seeds, without a model
 	@$(BIN)/python -m services validate --seeds 20
 
 .PHONY: service-bugs
-service-bugs: $(DEV) ## try every bug of the receivables service: as found, with every right fix, with every wrong one
+service-bugs: $(DEV) ## try every bug and every upgrade of the receivables service: as found, with every right way, with every wrong one
 	@$(BIN)/python -m fixtures.codebase.service_bugs.try_bugs
+	@$(BIN)/python -m fixtures.codebase.service_bugs.upgrades
 
 .PHONY: courier-bugs
 courier-bugs: $(DEV) wheels ## try every bug of the courier service: as found, with every right fix, with every wrong one

@@ -25,6 +25,7 @@ from rich.table import Table
 from starlette.types import Receive, Scope, Send
 
 from services.bench_openings import USUAL_FAMILIES, run_openings
+from services.bench_verdicts import run_verdicts
 from services.kernel import catalog
 from services.kernel.config import Settings
 from services.kernel.encoding import JSON, Encoding
@@ -327,6 +328,7 @@ def main() -> None:
     openings = subjects.add_parser("openings", help="openings a second, of every family unless some are named")
     openings.add_argument("--family", action="append", default=[], help="only this one; may be repeated")
     openings.add_argument("--openings", type=int, default=_USUAL_OPENINGS, help="per measurement")
+    subjects.add_parser("verdicts", help="verdicts of the large service, and who waits meanwhile")
     forks = subjects.add_parser("forks")
     for name, kind in (("name", str), ("var", Path), ("in_world", str), ("count", int)):
         forks.add_argument(name, type=kind)
@@ -340,6 +342,8 @@ def main() -> None:
             settings = Settings.from_environment()
             is_good = run_openings(settings, Console(), tuple(options.family), options.openings, options.world)
             sys.exit(0 if is_good else 1)
+        case "verdicts":
+            sys.exit(0 if run_verdicts(Settings.from_environment(), Console(), options.world) else 1)
         case "forks":
             print(
                 json.dumps(measure_forks(catalog.product(options.name), options.var, options.in_world, options.count))
@@ -350,6 +354,7 @@ def main() -> None:
             run(products, settings.var, options.world, options.seconds)
             if not options.product:
                 run_openings(settings, Console(), USUAL_FAMILIES, _USUAL_OPENINGS, options.world)
+                run_verdicts(settings, Console(), options.world)
 
 
 if __name__ == "__main__":
