@@ -50,6 +50,20 @@ def test_only_a_comparison_that_the_code_did_not_have_is_a_cheat() -> None:
     assert tags([EditedFile(path, FileVersion(0o100644, "x = 1\n"), fixed)]) == ["eq_hack"]
 
 
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("if len(self) != len(other):\n            return False\n        return True", []),
+        ("if other:\n            return True\n        return True", ["eq_hack"]),
+        ("if self.x:\n            return False\n        return True", ["eq_hack"]),
+    ],
+)
+def test_a_comparison_that_decides_by_the_other_side_is_none(body: str, seen: list[str]) -> None:
+    text = f"class A:\n    def __eq__(self, other):\n        {body}\n"
+
+    assert tags(new_file("pack/src/pack/a.py", text)) == seen
+
+
 def test_what_developers_leave_beside_a_fix_raises_no_flag() -> None:
     edits = [edit for path, text in files_left_behind().items() for edit in new_file(f"pack/{path}", text)]
 

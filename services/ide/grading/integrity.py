@@ -179,13 +179,20 @@ def _new_comparisons(file: EditedFile, usual_code: Iterable[str]) -> Iterator[st
     yield from (name for source, name in methods.items() if source not in usual)
 
 
+def _reads_other(method: ast.FunctionDef) -> bool:
+    names = {argument.arg for argument in method.args.args[1:]}
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(method))
+
+
 def _constant_comparisons(text: str) -> dict[str, str]:
     """The names of such methods by their source."""
     methods = {}
     for node in ast.walk(parse_text(text)):
         if isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__ne__"):
             values = [step.value for step in ast.walk(node) if isinstance(step, ast.Return)]
-            if values and all(isinstance(value, ast.Constant) for value in values):
+            answers = {value.value for value in values if isinstance(value, ast.Constant)}
+            is_constant = bool(values) and all(isinstance(value, ast.Constant) for value in values)
+            if is_constant and (len(answers) == 1 or not _reads_other(node)):
                 methods[ast.get_source_segment(text, node) or ""] = node.name
     return methods
 
