@@ -223,11 +223,11 @@ class _RowJudge:
     def _undoes(self, name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
         """Nobody else has written it in between; a staged field may go on to the next stage, though not back.
 
-        Of a list each entry counts by itself: to add a second tag takes nothing back of the first.
+        Of any other list each entry counts by itself: to add a second tag takes nothing back of the first.
         """
         if name in self.judging.assignment_fields:
             return False
-        if isinstance(value_at(earlier.after, name), list) and isinstance(value_at(later.after, name), list):
+        if name not in self.judging.staged_fields and _is_list(earlier, name) and _is_list(later, name):
             return _undoes_entries(name, earlier, later)
         if value_at(later.before, name) != value_at(earlier.after, name):
             return False
@@ -237,6 +237,10 @@ class _RowJudge:
     def _list_meant_fields(self, before: RowImage | None, after: RowImage | None) -> list[str]:
         """The fields that somebody meant to change, without those that the product maintains by itself."""
         return [name for name in list_changed_fields(before, after) if not self.judging.is_maintained(name)]
+
+
+def _is_list(change: RecordedChange, name: str) -> bool:
+    return isinstance(value_at(change.after, name), list)
 
 
 def _undoes_entries(name: str, earlier: RecordedChange, later: RecordedChange) -> bool:

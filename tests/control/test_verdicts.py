@@ -299,6 +299,16 @@ def test_of_a_list_only_entries_that_are_taken_back_count(tags: Sequence[list[st
     assert collect_collateral({"desk": list(map(RecordedChange, changes))}, (), lambda *_: True).slips == slips
 
 
+def test_the_phases_that_a_schedule_copies_from_its_subscription_are_nobodys_mistake() -> None:
+    def count(*phases: list[str]) -> int:
+        rows = [None, *({"id": "sub_sched_1", "body": {"phases": listed}} for listed in phases)]
+        changes = [change(9, before, after) | {"table": "schedules"} for before, after in pairwise(rows)]
+        return collect_collateral({"billing": list(map(RecordedChange, changes))}, (), lambda *_: True).slips
+
+    assert count(["as it is"], ["as it is, not prorated", "new plan"]) == 0
+    assert count(["as it is"], ["as it is", "wrong"], ["as it is"]) == 1
+
+
 def test_filling_what_a_new_row_left_open_takes_nothing_back() -> None:
     made, filled, changed = contact(city=None), contact(city="a"), contact(city="b")
     created = change(9, None, made, event="record.created")
