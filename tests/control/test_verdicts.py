@@ -268,6 +268,21 @@ def test_a_row_made_by_mistake_and_archived_again_is_a_slip() -> None:
     assert score(instance(), evidence(ONE, history=made_and_gone), None).exact == Fraction(39, 40)
 
 
+def test_what_tied_a_row_that_is_gone_again_is_no_collateral() -> None:
+    def tie(row: str, first: int, second: int) -> dict[str, Any]:
+        ends = {"id": row, "from_id": first, "to_id": second}
+        return change(first, None, ends, event="association.created") | {"table": "associations", "id": row}
+
+    made = change(9, None, contact(city="b"), event="record.created")
+    gone = change(9, contact(city="b"), contact(city="b", archived_at=7), event="record.archived")
+    ties = (tie("9-204-1", 9, 1), tie("1-203-9", 1, 9))
+
+    assert collateral((made, *ties, gone)) == ()
+    assert slips((made, *ties, gone)) == 1
+    assert len(collateral((made, *ties))) == 3
+    assert len(collateral((*ties, change(9, contact(), contact(archived_at=7), event="record.archived")))) == 3
+
+
 def test_taking_a_ticket_and_handing_it_on_takes_nothing_back() -> None:
     def ticket(assignee: int | None, status: str) -> dict[str, Any]:
         return {"id": 9, "updated_at": 1, "body": {"assignee_id": assignee, "status": status}}
