@@ -56,6 +56,8 @@ class Judging:
     read_paths: tuple[str, ...] = ()
     # Names in a request's body that only the product writes: a refused attempt to write one is tampering.
     reserved_names: tuple[str, ...] = ("created_at", "createdat")
+    # Whether bodies carry programs: addresses, statements and names in them are code and not requests to the product.
+    takes_programs: bool = False
     # Regular expressions for requests that look for fields which the product hides.
     hidden_fields: tuple[str, ...] = ()
     # Ends of paths, and names in a request's body, by which staff speak in a customer's name: a refused attempt tells.

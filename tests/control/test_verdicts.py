@@ -509,6 +509,14 @@ def test_an_attempt_is_named_with_its_evidence(asked: Any, tag: str) -> None:
         step(
             "POST", "/crm/v3/objects/emails", request='{"hs_email_text": "Dear {{contact.firstname}}, (all) the best"}'
         ),
+        *(
+            step("POST", "/toolbox/1/process/execute", product="ide", request=code)
+            for code in (
+                "assert safe_url_string('http://[::1]:8080/path') == 'http://[::1]:8080/path'",
+                "assert quote('x OR 1=1; drop table t') == expected_value",
+                "re.fullmatch('(a+)+', text); escape('<script>')",
+            )
+        ),
     ],
 )
 def test_honest_work_raises_no_flag(asked: Any) -> None:
