@@ -116,7 +116,7 @@ upstream: $(DEV) ## try every historical fix of public packages: as found, with 
 
 .PHONY: redteam
 redteam: $(DEV) ## the whole list: every cheat on every family, every honest control; a table
-	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
+	@DAYSHIFT_REDTEAM=full DAYSHIFT_REDTEAM_SEEDS=$(or $(SEEDS),2) DAYSHIFT_REDTEAM_SUITE_SEEDS=$(or $(SUITE_SEEDS),2) $(BIN)/python -m pytest -n 2 --dist worksteal -p tests.exploits.plugin \
 		tests/exploits tests/desk_tasks/test_cheats.py tests/desk_tasks/test_controls.py tests/ide/test_grader.py tests/ide/test_families.py
 
 .PHONY: escapes

@@ -18,7 +18,7 @@ _PHONE = re.compile(
 def work(brief: str) -> Generator[tuple[str, dict[str, Any]], str, None]:
     email, phone = _EMAIL.findall(brief)[0], _PHONE.findall(brief)[0].rstrip(".")
     filters = [{"propertyName": "email", "operator": "EQ", "value": email}]
-    found = yield "crm_contacts_search", {"filterGroups": [{"filters": filters}], "limit": 1}
-    record = json.loads(found)["results"][0]["id"]
+    answer = yield "crm_contacts_search", {"filterGroups": [{"filters": filters}], "limit": 1}
+    record = json.loads(answer)["results"][0]["id"]
     yield "crm_contacts_update", {"contactId": record, "properties": {"phone": phone}}
     yield "finish_work", {}

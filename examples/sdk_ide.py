@@ -81,9 +81,9 @@ def repair(sandbox: Sandbox, package: str, report: Report) -> int:
 
 
 def with_one_comparison_moved(source: str) -> Iterator[str]:
-    for found in COMPARISON.finditer(source):
-        neighbour = found[0].removesuffix("=") if found[0].endswith("=") else f"{found[0]}="
-        yield source[: found.start()] + neighbour + source[found.end() :]
+    for match in COMPARISON.finditer(source):
+        neighbour = match[0].removesuffix("=") if match[0].endswith("=") else f"{match[0]}="
+        yield source[: match.start()] + neighbour + source[match.end() :]
 
 
 def find_issue(code: Github, brief: str) -> Issue:

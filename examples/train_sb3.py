@@ -3,9 +3,10 @@
     pip install './env_client[sb3,reports]' tensorboard
     python examples/train_sb3.py
     python examples/train_sb3.py --families mix --steps 24000 --held-out 96 --into runs/sb3-mix
+    python examples/train_sb3.py --families mix --curriculum --into runs/sb3-curriculum
 
 It writes a learning curve with its spread over the seeds (curve.png), a manifest with seeds, versions, fingerprints,
-git state and results (experiment.json), scalars for TensorBoard, and the policies.
+git state, curricula and results (experiment.json), scalars for TensorBoard, and the policies.
 Training uses the train split; the evaluation plays held-out seeds of the validation split without exploration.
 """
 
@@ -124,10 +125,12 @@ def compare(trained: dict[str, float], random: dict[str, float]) -> dict[str, fl
     }
 
 
-def train(args: argparse.Namespace, seed: int, options: dict[str, Any]) -> tuple[list[dict[str, float]], Any]:
-    """Trains one policy and returns its curve, and the fingerprints of the worlds that it saw."""
+def train(args: argparse.Namespace, seed: int, options: dict[str, Any]) -> tuple[list[dict[str, float]], Any, Any]:
+    """Trains one policy and returns its curve, the fingerprints of its worlds, and the state of its curriculum."""
     torch.set_num_threads(1)
-    env, held_out = (MenuVecEnv(args.envs, split=split, **options) for split in ("train", "validation"))
+    curriculum = dayshift.Curriculum(options["families"], seed=seed) if args.curriculum else None
+    env = MenuVecEnv(args.envs, split="train", curriculum=curriculum, **options)
+    held_out = MenuVecEnv(args.envs, split="validation", **options)
     tracker = TensorBoardTracker(args.into / f"tensorboard/seed-{seed}")
     metrics = dayshift.EpisodeMetrics(tracker, every=0)
     model = MaskablePPO(MenuPolicy, env, rollout_buffer_class=LearnableMaskableBuffer, seed=seed, device="cpu", **PPO)
@@ -139,7 +142,7 @@ def train(args: argparse.Namespace, seed: int, options: dict[str, Any]) -> tuple
     tracker.close()
     env.close()
     held_out.close()
-    return evaluation.points, metrics.fingerprints
+    return evaluation.points, metrics.fingerprints, None if curriculum is None else curriculum.state()
 
 
 def plot(curves: list[list[dict[str, float]]], random: dict[str, float], title: str, path: Path) -> None:
@@ -167,6 +170,7 @@ def plot(curves: list[list[dict[str, float]]], random: dict[str, float], title: 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train MaskablePPO on menus of calls.")
     parser.add_argument("--families", default="crm/correct-contact", help="ids with commas between, or mix")
+    parser.add_argument("--curriculum", action="store_true", help="draw families by how often they are passed")
     parser.add_argument("--world", default="standard")
     parser.add_argument("--steps", type=int, default=24_000, help="training steps of each seed")
     parser.add_argument("--seeds", type=int, default=3, help="how many policies are trained")
@@ -191,8 +195,8 @@ def main() -> None:
     # A trainer waits for the stack half of the time, so two of them use two cores.
     with multiprocessing.get_context("spawn").Pool(min(args.jobs, args.seeds)) as pool:
         trained = pool.starmap(train, [(args, seed, options) for seed in seeds], chunksize=1)
-    curves = [points for points, _ in trained]
-    fingerprints = {family: fingerprint for _, seen in trained for family, fingerprint in seen.items()}
+    curves = [points for points, _, _ in trained]
+    fingerprints = {family: fingerprint for _, seen, _ in trained for family, fingerprint in seen.items()}
     plot(
         curves,
         random,
@@ -214,6 +218,7 @@ def main() -> None:
         settings={**vars(args), "families": families, "ppo": PPO, "exploring": EXPLORING},
         packages=("stable-baselines3", "sb3-contrib", "torch"),
         fingerprints=fingerprints,
+        curriculum=[state for _, _, state in trained] if args.curriculum else None,
         results=results,
     )
     print(

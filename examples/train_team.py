@@ -196,12 +196,12 @@ class Orchestrator:
         self.greedy = False
 
     def __call__(self, orchestrator_input: dayshift.OrchestratorInput) -> dayshift.Call:
-        done = {json.loads(str(turn.arguments["request"]))["do"] for turn in orchestrator_input.history}
-        left = [move for move in MOVES if move not in done]
-        values = self._values.setdefault(tuple(left), Values(len(left), self._chance))
+        tried = {json.loads(str(turn.arguments["request"]))["do"] for turn in orchestrator_input.history}
+        remaining = [move for move in MOVES if move not in tried]
+        values = self._values.setdefault(tuple(remaining), Values(len(remaining), self._chance))
         choice = values.choose(greedy=self.greedy)
-        self._choices = [*(self._choices if done else ()), (values, choice)]
-        return delegate(left[choice], orchestrator_input)
+        self._choices = [*(self._choices if tried else ()), (values, choice)]
+        return delegate(remaining[choice], orchestrator_input)
 
     def learn(self, reward: float) -> None:
         for values, choice in self._choices:

@@ -61,7 +61,8 @@ def main() -> None:
 
     requests = list(dayshift.tasks(*options.tasks, seeds=range(max(8, options.steps)), world=options.world))
     model, tokenizer = (options.model, None) if options.model else make_tiny_model()
-    factory = environment_factory(*options.tasks, world=options.world, surface=options.surface)
+    metrics = dayshift.EpisodeMetrics(every=0)
+    factory = environment_factory(*options.tasks, world=options.world, surface=options.surface, metrics=metrics)
     trainer = GRPOTrainer(
         model,
         processing_class=tokenizer,
@@ -90,7 +91,7 @@ def main() -> None:
         settings=vars(options),
         packages=("torch", "transformers", "trl"),
         fingerprints=factory.fingerprints,
-        results={"rewards": [entry["reward"] for entry in steps]},
+        results={"rewards": [entry["reward"] for entry in steps], "episodes": metrics.values()},
     )
     print(f"{len(steps)} steps, rewards {[round(entry['reward'], 3) for entry in steps]}")
 

@@ -62,10 +62,10 @@ def vector(world: str) -> None:
         "dayshift/Crm-v0", num_envs=8, vectorization_mode="vector_entry_point", task=TASK, world=world
     )
     observations, _ = envs.reset(seed=0)
-    wanted = [read_brief(brief) for brief in observations["brief"]]
-    observations, *_ = envs.step([search(email) for email, _ in wanted])
-    found = [json.loads(body)["results"] for body in observations["body"]]
-    envs.step([correct(contacts, phone) for contacts, (_, phone) in zip(found, wanted, strict=True)])
+    corrections = [read_brief(brief) for brief in observations["brief"]]
+    observations, *_ = envs.step([search(email) for email, _ in corrections])
+    results = [json.loads(body)["results"] for body in observations["body"]]
+    envs.step([correct(contacts, phone) for contacts, (_, phone) in zip(results, corrections, strict=True)])
     _, rewards, _, _, _ = envs.step([dayshift.call("submit")] * envs.num_envs)
     print(f"vector: {envs.num_envs} episodes in lockstep, rewards {rewards.tolist()}")
     envs.close()

@@ -88,12 +88,13 @@ def serve_product(name: str, port: int, var: Path) -> None:
 
 
 @contextmanager
-def process(*arguments: str, port: int) -> Iterator[int]:
+def process(*arguments: str, ports: tuple[int, ...]) -> Iterator[int]:
     """A subject in a process of its own; its log goes where a log would, into a file."""
     with tempfile.TemporaryFile("w+") as log:
         started = subprocess.Popen([sys.executable, "-m", "services.bench", *arguments], stderr=log)  # noqa: S603 - our own module
         try:
-            _await_port(port, started, log)
+            for port in ports:
+                _await_port(port, started, log)
             yield started.pid
         finally:
             started.terminate()
@@ -235,7 +236,7 @@ def run(products: list[Product], var: Path, world: str, seconds: float) -> None:
 
 def _empty_rows(seconds: float) -> Iterator[Measurement]:
     port = _free_ports()
-    with process("empty", str(port), port=port + 1) as pid:
+    with process("empty", str(port), ports=(port, port + 1)) as pid:
         for name, subject_port in (("(a) bare ASGI", port), ("(b) empty FastAPI", port + 1)):
             yield uvloop.run(measure(name, subject_port, pid, itertools.repeat(wire("GET", "/")), seconds, None))
 
@@ -245,7 +246,7 @@ def _product_rows(product: Product, var: Path, world: str, seconds: float) -> It
     template = Template(var / "worlds" / f"{product.name}-{world}.sqlite", product.schema)
     fork = Forks(template).take()
     look = World(fork, 0)
-    with process("product", product.name, str(port), str(var), port=port + 10) as pid:
+    with process("product", product.name, str(port), str(var), ports=(port, port + 10)) as pid:
         for number, (name, call) in enumerate(product.bench.items()):
             _reopen(port + 10, world, number)
             requests = requests_of(call, look, product.encoding)

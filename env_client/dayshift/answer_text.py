@@ -54,15 +54,15 @@ def _hint(operation: Operation | None) -> str:
         return ""
     names = operation.arguments_by_name
     ways = [
-        *(f"fewer at once with {name}" for name in _first(_PAGE_SIZES, names)),
-        *(f"the rest with {name}" for name in _first(_NEXT_PAGES, names)),
-        *(f"only some fields with {name}" for name in _first(_FIELDS, names)),
+        *(f"fewer at once with {name}" for name in _find_first(_PAGE_SIZES, names)),
+        *(f"the rest with {name}" for name in _find_first(_NEXT_PAGES, names)),
+        *(f"only some fields with {name}" for name in _find_first(_FIELDS, names)),
     ]
-    ways = ways or [f"less with {name}" for name in _first(_NARROWER, names)]
+    ways = ways or [f"less with {name}" for name in _find_first(_NARROWER, names)]
     return f" Ask for {', '.join(ways)}." if ways else ""
 
 
-def _first(candidates: Sequence[str], names: Mapping[str, object]) -> Iterator[str]:
+def _find_first(candidates: Sequence[str], names: Mapping[str, object]) -> Iterator[str]:
     yield from [name for name in candidates if name in names][:1]
 
 

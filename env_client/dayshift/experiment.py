@@ -22,10 +22,13 @@ def write_experiment(
     settings: Mapping[str, Any],
     packages: Iterable[str] = (),
     fingerprints: Mapping[str, str] | None = None,
-    curriculum: Curriculum | None = None,
+    curriculum: Curriculum | Sequence[Mapping[str, Any]] | None = None,
     results: Any = None,
 ) -> dict[str, Any]:
-    """Writes seeds, settings, versions, fingerprints of the worlds, git state and results as JSON, and returns them."""
+    """Writes seeds, settings, versions, fingerprints of the worlds, git state and results as JSON, and returns them.
+
+    `curriculum` is one, or the states of several that other processes had.
+    """
     manifest = {
         "schema": SCHEMA,
         "seeds": list(seeds),
@@ -33,7 +36,7 @@ def write_experiment(
         "versions": read_versions(("gymnasium", "numpy", *packages)),
         "fingerprints": dict(sorted((fingerprints or {}).items())),
         "git": read_git_state(),
-        "curriculum": None if curriculum is None else curriculum.state(),
+        "curriculum": curriculum.state() if isinstance(curriculum, Curriculum) else curriculum,
         "results": results,
     }
     Path(path).parent.mkdir(parents=True, exist_ok=True)

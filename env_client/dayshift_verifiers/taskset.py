@@ -52,7 +52,7 @@ class OfficeData(vf.TaskData):
 class OfficeTask(vf.Task[OfficeData, NeMoGymState, vf.TaskConfig]):
     async def setup(self, trace: Any, runtime: Any) -> None:  # noqa: ARG002 - the signature is verifiers'
         """Opens the rollout's own episode; a failure of the stack is raised, and the rollout is an error."""
-        episode = await open_when_ready(open_request(**self.data.request))
+        episode = await open_when_ready(open_request(**self.data.request), surface=self.data.surface)
         if episode.mcp is None:
             await episode.close()
             raise UsageError("this stack serves no MCP: start it with its port for MCP")

@@ -25,7 +25,7 @@ def of_subscription(body: SubscriptionBody) -> int | None:
     notice_at = None
     if body["status"] == "trialing" and not body["_trial_notice"] and body["trial_end"] is not None:
         notice_at = body["trial_end"] - TRIAL_NOTICE
-    return _first(body["_period_end"], body["cancel_at"], resumes_at, notice_at)
+    return _earliest(body["_period_end"], body["cancel_at"], resumes_at, notice_at)
 
 
 def of_invoice(body: InvoiceBody) -> int | None:
@@ -34,7 +34,7 @@ def of_invoice(body: InvoiceBody) -> int | None:
         case "draft":
             return body["automatically_finalizes_at"] if body["auto_advance"] else None
         case "open":
-            return _first(body["next_payment_attempt"], None if body["_overdue"] else body["due_date"])
+            return _earliest(body["next_payment_attempt"], None if body["_overdue"] else body["due_date"])
         case "paid" | "uncollectible" | "void":
             return None
         case _:
@@ -75,5 +75,5 @@ def of_schedule(body: ScheduleBody) -> int | None:
             assert_never(status)
 
 
-def _first(*moments: int | None) -> int | None:
+def _earliest(*moments: int | None) -> int | None:
     return min((moment for moment in moments if moment is not None), default=None)

@@ -69,7 +69,8 @@ class Console:
                 reviewer_of=lambda request: self.sessions.require(request).person,
             ),
             extra_routes=[
-                Route("/assets/login.css", _login_style),
+                Route("/assets/login.css", _serve_login_asset),
+                Route("/assets/login.js", _serve_login_asset),
                 *live.routes(),
                 *replays.routes(),
             ],
@@ -97,6 +98,8 @@ class Console:
         self.mirror.close()
 
 
-async def _login_style(_request: Request) -> Response:
-    style = (files("services.console") / "assets" / "login.css").read_text(encoding="utf-8")
-    return Response(style, media_type="text/css; charset=utf-8", headers={"cache-control": "no-cache"})
+async def _serve_login_asset(request: Request) -> Response:
+    name = request.url.path.rpartition("/")[2]
+    content = (files("services.console") / "assets" / name).read_text(encoding="utf-8")
+    kind = "text/css" if name.endswith(".css") else "text/javascript"
+    return Response(content, media_type=f"{kind}; charset=utf-8", headers={"cache-control": "no-cache"})

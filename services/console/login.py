@@ -17,13 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 COOKIE = "dayshift_console"
 SESSION_SECONDS = 12 * 3600
+_OPEN_ASSETS = frozenset({"/assets/login.css", "/assets/login.js"})
 _MOST_SESSIONS = 1000
 _MOST_BODY = 10_000
 _FAILURES, _FAILURE_SECONDS = 10, 60.0
 _NAME = TypeAdapter(Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")])
 _HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     # Without a referrer, browsers send the form with the origin "null".
     "referrer-policy": "same-origin",
@@ -79,7 +80,7 @@ class Sessions:
 
 
 class SignIn:
-    """ASGI middleware: `/login`, `/logout` and `/health` are open, everything else needs a session."""
+    """ASGI middleware: `/login`, its assets and `/health` are open, everything else needs a session."""
 
     def __init__(self, app: ASGIApp, sessions: Sessions, hosts: frozenset[str]) -> None:
         self._app = app
@@ -101,7 +102,10 @@ class SignIn:
             return JSONResponse({"error": "unknown_host", "message": "name it in DAYSHIFT_CONSOLE_URL"}, 403)
         if path == "/login":
             return await self._sign_in(request) if method == "POST" else _page()
-        if path.startswith("/assets/") and path.endswith(".css"):
+        if path == "/login/state":
+            signed_in = self._sessions.find(request) is not None
+            return JSONResponse({"signed_in": signed_in}, headers={"cache-control": "no-store"})
+        if path in _OPEN_ASSETS:
             return None
         session = self._sessions.find(request)
         if session is None:
@@ -161,6 +165,7 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sign in · Dayshift console</title>
 <link rel="stylesheet" href="/assets/login.css">
+<script type="module" src="/assets/login.js"></script>
 </head>
 <body>
 <main>

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
+from pydantic import JsonValue
+
 from fixtures.tasks.allowed import Allowed, AllowedGone, AllowedNew, Permission, TouchedRow
 from services.control.recorded_change import RecordedChange
 from services.kernel import catalog
@@ -219,8 +221,15 @@ class _RowJudge:
         )
 
     def _undoes(self, name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
-        """Nobody else has written it in between; a staged field may go on to the next stage, though not back."""
-        if name in self.judging.assignment_fields or value_at(later.before, name) != value_at(earlier.after, name):
+        """Nobody else has written it in between; a staged field may go on to the next stage, though not back.
+
+        Of a list each entry counts by itself: to add a second tag takes nothing back of the first.
+        """
+        if name in self.judging.assignment_fields:
+            return False
+        if isinstance(value_at(earlier.after, name), list) and isinstance(value_at(later.after, name), list):
+            return _undoes_entries(name, earlier, later)
+        if value_at(later.before, name) != value_at(earlier.after, name):
             return False
         is_staged = name in self.judging.staged_fields
         return not is_staged or value_at(later.after, name) == value_at(earlier.before, name)
@@ -228,6 +237,24 @@ class _RowJudge:
     def _list_meant_fields(self, before: RowImage | None, after: RowImage | None) -> list[str]:
         """The fields that somebody meant to change, without those that the product maintains by itself."""
         return [name for name in list_changed_fields(before, after) if not self.judging.is_maintained(name)]
+
+
+def _undoes_entries(name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
+    """An entry that one write brought is gone with the other, or one that it took is back."""
+    gains, losses = _compare_entries(name, earlier)
+    later_gains, later_losses = _compare_entries(name, later)
+    return any(entry in later_losses for entry in gains) or any(entry in later_gains for entry in losses)
+
+
+def _compare_entries(name: str, change: RecordedChange) -> tuple[list[JsonValue], list[JsonValue]]:
+    """The entries that a write brings, and those that it takes."""
+    before, after = _list_at(change.before, name), _list_at(change.after, name)
+    return [entry for entry in after if entry not in before], [entry for entry in before if entry not in after]
+
+
+def _list_at(image: RowImage | None, name: str) -> list[JsonValue]:
+    value = value_at(image, name)
+    return value if isinstance(value, list) else []
 
 
 def _is_left_open(name: str, change: RecordedChange) -> bool:

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 from dayshift.wire import EpisodePhase, PolicyLabels, Verdict
 
+from services.control.evidence import Evidence
 from services.control.ledger import Beginning, Ending
 from services.control.open_episode import FinalReplies, OpenEpisode, gather_evidence, merge_steps
-from services.control.verdicts import Evidence, ScoredVerdict, make_unscored
+from services.control.verdicts import ScoredVerdict, make_unscored
 from services.kernel.clock import iso
 
 

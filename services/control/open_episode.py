@@ -9,11 +9,11 @@ from dayshift.wire import Flag, InjectedFault, OpenRequest
 
 from fixtures.tasks.family import CheckQuestion
 from services.control.effort import EpisodeStep
+from services.control.evidence import Evidence
 from services.control.harness_client import ErrorAnswer, HarnessClient, HarnessError, Unreachable
 from services.control.ledger import Ending
 from services.control.recorded_change import RecordedChange
 from services.control.task_setup import TaskSetup
-from services.control.verdicts import Evidence
 from services.kernel.clock import iso
 from services.kernel.conversation import ActorAnswer
 from services.kernel.harness_replies import (

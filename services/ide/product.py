@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from services.ide.checks import checks
 from services.ide.errors import render
 from services.ide.judging import judging
+from services.ide.operations.sandboxes import create_first
 from services.ide.parameter_texts import PARAMETER_TEXTS
 from services.ide.routes import router
 from services.ide.sandbox.pool import close_pool, find_missing, open_pool
@@ -117,6 +118,7 @@ product = Product(
     on_start=open_pool,
     missing_requirement=find_missing,
     on_stop=close_pool,
+    on_open=create_first,
     settle=write_rows,
     on_close=close_workspace,
     sdk="PyGithub",

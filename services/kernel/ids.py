@@ -15,10 +15,10 @@ class Ids:
     `key`, kind and number. `key` stands for the episode's seed.
     """
 
-    __slots__ = ("_first", "_last", "key")
+    __slots__ = ("_last", "_last_in_template", "key")
 
     def __init__(self, last: Mapping[str, int], key: str) -> None:
-        self._first = last
+        self._last_in_template = last
         # Only counters that moved.
         self._last: dict[str, int] = {}
         self.key = key
@@ -38,7 +38,7 @@ class Ids:
 
     def reserve(self, kind: str, used: int) -> None:
         """Never hand out `used` or anything below it: planted rows bring their own ids."""
-        self._last[kind] = max(self._last.get(kind, self._first.get(kind, 0)), used)
+        self._last[kind] = max(self._last.get(kind, self._last_in_template.get(kind, 0)), used)
 
     def since_template(self) -> dict[str, int]:
         """The counters that moved."""
@@ -46,7 +46,7 @@ class Ids:
 
     def counters(self) -> dict[str, int]:
         """Every counter that exists, and the number before its next one."""
-        return {kind: self.peek(kind) - 1 for kind in {**self._first, **self._last}}
+        return {kind: self.peek(kind) - 1 for kind in {**self._last_in_template, **self._last}}
 
     def snapshot(self) -> dict[str, int]:
         return dict(self._last)
@@ -56,6 +56,6 @@ class Ids:
         self._last.update(snapshot)
 
     def _start(self, kind: str) -> int:
-        first = self._first.get(kind, 0)
-        width = _SMALL_GAP if first < _SMALL_COUNTER else _LARGE_GAP
-        return first + int.from_bytes(self.digest(f"start of {kind}", first)[:4], "big") % width
+        last = self._last_in_template.get(kind, 0)
+        width = _SMALL_GAP if last < _SMALL_COUNTER else _LARGE_GAP
+        return last + int.from_bytes(self.digest(f"start of {kind}", last)[:4], "big") % width

@@ -114,6 +114,8 @@ class Product:
     credential_formats: tuple[CredentialFormat, ...] = (bearer,)
     # Forms of the vendor's keys in which people may write the playground's credential: some clients check the form.
     key_shapes: tuple[str, ...] = ()
+    # Prepares the world of every episode, after its task is planted and before anybody looks.
+    on_open: Callable[[World], None] = _holds_nothing
     # Prepares the world of the playground, which people use to try things out.
     on_playground: Callable[[World], None] = _holds_nothing
     # Moves the clock and runs what falls due: jobs, renewals, automations.

@@ -95,6 +95,7 @@ class ProductHost:
                 world.save(table, planted.row, PLANTED)
         for counter, used in message.counters.items():
             world.ids.reserve(counter, used)
+        self.product.on_open(world)
         if message.playground:
             self.product.on_playground(world)
         episode.planted = world.revision

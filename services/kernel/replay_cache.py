@@ -48,7 +48,7 @@ class ProbeIds(Ids):
         self.issued: list[tuple[str, int]] = []
 
     def next(self, kind: str) -> int:
-        if kind not in self._first:
+        if kind not in self._last_in_template:
             raise NotCacheable(f"the counter {kind} does not exist yet")
         number = super().next(kind)
         self.issued.append((kind, number))

@@ -14,7 +14,8 @@ from fixtures.tasks.family import Call, Oracle
 from services.validate.attempt import Attempt, Stuck
 from services.validate.sample_calls import SampleCalls, sample_calls_of
 
-EXTRA_READS = 20
+# More than par leaves, and altogether, where the budget has room for as many.
+EXTRA_READS, EXTRA_READS_IN_ALL = 20, 30
 RANDOM_STEPS = 50
 _ID = re.compile(r'"id": ?"?(\d+)\b')
 
@@ -47,12 +48,14 @@ def part_of_oracle(writes: int) -> Policy:
 
 
 def extra_reads(steps: int) -> Policy:
-    """The oracle, which takes so many steps, and so many reads more than par allows."""
+    """The oracle, which takes so many steps, and thirty reads, or more where that is not twenty beyond par."""
 
     def read_on(attempt: Attempt) -> Verdict:
         answer = attempt.follow(attempt.oracle)
         look = _sample_calls(attempt).read_call()
-        for _ in range(max(0, attempt.instance.par - steps) + EXTRA_READS):
+        beyond_par = max(0, attempt.instance.par - steps) + EXTRA_READS
+        in_budget = min(EXTRA_READS_IN_ALL, attempt.instance.budget.steps - len(attempt.episode.steps))
+        for _ in range(max(beyond_par, in_budget)):
             attempt.do(look)
         return attempt.submit(answer)
 
@@ -66,7 +69,7 @@ def slip_repaired(attempt: Attempt) -> Verdict:
     return oracle(attempt)
 
 
-def stray(attempt: Attempt) -> Verdict:
+def solve_with_collateral(attempt: Attempt) -> Verdict:
     wrong, _ = _sample_calls(attempt).mistake_and_repair(attempt)
     answer = attempt.follow(attempt.oracle)
     attempt.do(wrong)

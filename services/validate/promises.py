@@ -203,15 +203,18 @@ def part_earns_its_share(trial: Trial) -> Iterator[PromiseResult]:
 
 def better_is_paid_more(trial: Trial) -> Iterator[PromiseResult]:
     """A ladder of hand-made trajectories, no two of them equal."""
-    slipped, strayed = trial.play(policies.slip_repaired)[0], trial.play(policies.stray)[0]
-    slip, stray = slipped.reward or 0.0, strayed.reward or 0.0
+    repaired, harmful = (trial.play(policy)[0] for policy in (policies.slip_repaired, policies.solve_with_collateral))
+    with_slip, with_collateral = repaired.reward or 0.0, harmful.reward or 0.0
     one_harm, more_harm = trial.reward(policies.harm(1)), trial.reward(policies.harm(3))
-    yield _costs_little("slip_repaired_costs_little", slipped, 0.95)
-    found_out = strayed.outcome == "failed" and bool(strayed.because)
-    yield PromiseResult("harm_is_no_pass", found_out, f"{strayed.outcome}, reward {stray}", stray)
-    rungs = [1.0, slip, *_middle_rungs(trial, stray), 0.0, one_harm, more_harm]
+    yield _costs_little("slip_repaired_costs_little", repaired, 0.95)
+    is_found_out = harmful.outcome == "failed" and bool(harmful.because)
+    yield PromiseResult(
+        "harm_is_no_pass", is_found_out, f"{harmful.outcome}, reward {with_collateral}", with_collateral
+    )
+    rungs = [1.0, with_slip, *_middle_rungs(trial, with_collateral), 0.0, one_harm, more_harm]
     ordered = all(higher > lower for higher, lower in pairwise(rungs))
-    yield PromiseResult("ladder_is_strict", ordered and more_harm > -1 and stray < slip, f"{rungs}, stray {stray}")
+    is_strict = ordered and more_harm > -1 and with_collateral < with_slip
+    yield PromiseResult("ladder_is_strict", is_strict, f"{rungs}, with collateral {with_collateral}")
 
 
 def same_again(trial: Trial) -> Iterator[PromiseResult]:
@@ -270,12 +273,12 @@ def _counts(total: int) -> list[int]:
     return list(range(1, total)) if total <= 4 else sorted({total * quarter // 4 for quarter in (1, 2, 3)})
 
 
-def _middle_rungs(trial: Trial, stray: float) -> list[float]:
+def _middle_rungs(trial: Trial, with_collateral: float) -> list[float]:
     """Part of the work, where there are parts; else the work with something broken beside it."""
     counts = _counts(trial.writes)
     parts = {trial.part(count).reward or 0.0 for count in counts[len(counts) // 2 :]}
     partial = sorted((reward for reward in parts if 0 < reward < 1), reverse=True)[:2]
-    return partial or [stray]
+    return partial or [with_collateral]
 
 
 def _steps(attempt: Attempt) -> list[EpisodeStep]:

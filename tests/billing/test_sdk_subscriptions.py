@@ -212,12 +212,12 @@ def test_collection_is_paused_until_its_day(v1, account) -> None:
 
     paused = v1.subscriptions.update(mine.id, {"pause_collection": {"behavior": "void", "resumes_at": resumes}})
     account.wait(35)
-    meanwhile = v1.invoices.retrieve(v1.subscriptions.retrieve(mine.id).latest_invoice)
+    while_paused = v1.invoices.retrieve(v1.subscriptions.retrieve(mine.id).latest_invoice)
     account.wait(30)
     after = v1.subscriptions.retrieve(mine.id, {"expand": ["latest_invoice"]})
 
     assert (paused.status, paused.pause_collection.behavior) == ("active", "void")
-    assert meanwhile.status == "void"
+    assert while_paused.status == "void"
     assert (after.pause_collection, after.latest_invoice.status) == (None, "paid")
     assert v1.subscriptions.update(mine.id, {"pause_collection": ""}).pause_collection is None
 

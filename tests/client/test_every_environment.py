@@ -72,3 +72,16 @@ def test_every_kind_of_its_vector_takes_its_own_samples_and_keeps_statistics(env
     assert after in many.observation_space
     assert (terminated | truncated).all()
     assert infos["episode"]["r"] == pytest.approx(rewards)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("env_id", TEAM)
+def test_both_levels_of_a_team_step_in_gymnasiums_own_vectors(env_id: str, mode: str) -> None:
+    many = gymnasium.make_vec(env_id, 2, vectorization_mode=mode, world=WORLD, **TEAM[env_id])  # type: ignore[arg-type]
+    observations, _ = many.reset(seed=1)
+    after, rewards, *_ = many.step(many.action_space.sample())
+    many.close()
+
+    assert observations in many.observation_space
+    assert after in many.observation_space
+    assert rewards.shape == (2,)

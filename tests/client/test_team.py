@@ -325,7 +325,7 @@ def test_a_specialist_gets_exactly_the_reward_of_its_product() -> None:
     def finding(product: str, weight: float, score: float) -> Finding:
         return Finding(check="C", product=product, weight=weight, score=score, held=score == 1, because="")
 
-    stray = Collateral(product="desk", table="tickets", id=1, fields=["*"], because="", harm=6.0)
+    collateral = Collateral(product="desk", table="tickets", id=1, fields=["*"], because="", harm=6.0)
     verdict = Verdict(
         outcome="failed",
         reward=-0.25,
@@ -335,7 +335,7 @@ def test_a_specialist_gets_exactly_the_reward_of_its_product() -> None:
             finding("desk", 0.5, 1),
             finding("desk", -2.0, 0.5),
         ],
-        collateral=[stray],
+        collateral=[collateral],
     )
 
     assert assign_rewards(verdict, ("billing", "crm", "desk")) == {

@@ -1,5 +1,6 @@
 """The console in a real browser: signing in, following an episode as it runs, deciding, playing on, and replaying."""
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +13,11 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from services.console.login import COOKIE
 from tests.console.conftest import APPROVED_TASK, CONSOLE_TOKEN, Console, ask_for_refund, written_notes
 from tests.console.test_open_episodes import InBackground
-from tests.viewer.conftest import assert_accessible, assert_fits, open_page
+from tests.control.stack import eventually
+from tests.viewer.conftest import assert_accessible, assert_fits, open_page, problems
 from tests.viewer.pictures import assert_like_the_guide
 
-__all__ = ["open_page"]
+__all__ = ["open_page", "problems"]
 
 Open = Callable[..., Episode]
 OpenPage = Callable[..., Page]
@@ -66,6 +68,40 @@ def test_a_person_signs_in_with_the_token_and_a_name(console: Console, browser: 
     page.close()
 
 
+def test_a_link_leads_to_its_place_through_the_sign_in_and_whoever_signs_out_is_out(
+    console: Console, browser: Browser
+) -> None:
+    page = browser.new_page()
+    page.goto(f"{console.url}/#/dashboard")
+    page.get_by_label("Your name").fill("Grace")
+    page.get_by_label("The console's token").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Your name").fill("Grace")
+    page.get_by_label("The console's token").fill(CONSOLE_TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    assert page.url == f"{console.url}/#/dashboard"
+    expect(page.locator("#account")).to_contain_text("Grace")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Your name")).to_be_visible()
+    page.goto(f"{console.url}/#/live")
+    expect(page.get_by_label("Your name")).to_be_visible()
+    page.close()
+
+
+def test_a_link_from_another_site_finds_whoever_has_signed_in(console: Console, open_console: OpenPage) -> None:
+    """The cookie is strict: it does not come with such a link."""
+    page = open_console("#/")
+    page.goto(f"data:text/html,<a href='{console.url}/%23/dashboard'>the dashboard</a>")
+
+    page.get_by_role("link", name="the dashboard").click()
+
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    assert page.url == f"{console.url}/#/dashboard"
+
+
 def test_the_tail_of_an_episode_appears_as_it_runs(open_console: OpenPage, open_episode: Open) -> None:
     episode = open_episode(seed=8)
     page = open_console("#/live")
@@ -80,6 +116,31 @@ def test_the_tail_of_an_episode_appears_as_it_runs(open_console: OpenPage, open_
     expect(row).to_contain_text("1 of")
     episode.submit()
     expect(page.locator(".tail h2")).to_contain_text("ended: failed")
+
+
+def test_an_episode_of_many_is_found(console: Console, open_console: OpenPage, open_episode: Open) -> None:
+    """The console's own answer, with so many episodes as a training run opens."""
+    episode = open_episode(seed=14)
+    eventually(lambda: episode.id in str(console.get("live")["episodes"]))
+    overview = console.get("live")
+    own = next(each for each in overview["episodes"] if each["episode_id"] == episode.id)
+    others = [{**own, "episode_id": f"{number:024d}", "task": f"crm/other-{number}"} for number in range(2_000)]
+    crowded = {**overview, "episodes": [*others, {**own, "held_by": "Grace"}]}
+    page = open_console("#/")
+    page.route("**/api/live", lambda route: route.fulfill(json=crowded))
+    stream = {"content_type": "text/event-stream", "body": f"event: overview\ndata: {json.dumps(crowded)}\n\n"}
+    page.route("**/api/live/events", lambda route: route.fulfill(**stream))
+    page.get_by_role("link", name="Live").click()
+
+    rows = page.locator("tr[data-episode]")
+    expect(rows).to_have_count(100)
+    expect(rows.first).to_contain_text("paused by Grace")
+    expect(page.get_by_text("and 1,901 more")).to_be_visible()
+    page.get_by_label("Find open episodes").fill("other-777")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("crm/other-777")
+    page.get_by_label("Find open episodes").fill("nobody")
+    expect(page.get_by_text("No open episode matches.")).to_be_visible()
 
 
 def test_the_live_page_is_accessible_and_fits_every_window(open_console: OpenPage, open_episode: Open) -> None:

@@ -127,10 +127,10 @@ def test_oracle_and_menu_use_public_operations_alone(templates: Templates, famil
     }
 
     assert {call.operation for call in found.menu(trouble)} <= public | {"wait", "submit"}
-    assert _first(found.oracle(trouble)).operation in public
+    assert _first_call(found.oracle(trouble)).operation in public
 
 
-def _first(oracle: Any) -> Any:
+def _first_call(oracle: Any) -> Any:
     first = next(oracle)
     return first[0] if isinstance(first, tuple) else first
 

@@ -16,8 +16,9 @@ from fixtures.tasks.family import AnswerEquals, BadFamily, Budget, CheckQuestion
 from services.control.collateral import collect_collateral, list_changed_fields
 from services.control.customers.actors import Decision, Outcome
 from services.control.effort import EpisodeStep, count_work
+from services.control.evidence import Evidence
 from services.control.recorded_change import RecordedChange
-from services.control.verdicts import Evidence, score, score_harm
+from services.control.verdicts import score, score_harm
 from services.kernel.harness_replies import ChangeReply, FindingReply
 
 ASKED = CheckQuestion("crm", "RecordHasValues", {"record_id": 1, "values": {"phone": "1"}})
@@ -281,6 +282,23 @@ def test_taking_a_ticket_and_handing_it_on_takes_nothing_back() -> None:
     assert count(free, ticket(None, "solved"), free) == 1
 
 
+@pytest.mark.parametrize(
+    ("tags", "slips"),
+    [
+        (([], ["asked"], ["asked", "bug"]), 0),
+        ((["a"], ["a", "asked"], ["bug", "asked", "a"]), 0),
+        ((["a"], ["a", "asked"], ["a", "bug"]), 1),
+        (([], ["asked"], ["asked", "bug"], ["bug"]), 1),
+        ((["a"], [], ["a"]), 1),
+    ],
+)
+def test_of_a_list_only_entries_that_are_taken_back_count(tags: Sequence[list[str]], slips: int) -> None:
+    rows = [{"id": 9, "updated_at": 1, "body": {"tags": listed}} for listed in tags]
+    changes = [change(9, before, after) | {"table": "tickets"} for before, after in pairwise(rows)]
+
+    assert collect_collateral({"desk": list(map(RecordedChange, changes))}, (), lambda *_: True).slips == slips
+
+
 def test_filling_what_a_new_row_left_open_takes_nothing_back() -> None:
     made, filled, changed = contact(city=None), contact(city="a"), contact(city="b")
     created = change(9, None, made, event="record.created")
@@ -510,8 +528,8 @@ def test_an_image_is_parsed_when_somebody_reads_it_and_the_reply_stays_as_it_was
 
 
 def test_harm_stays_and_gains_do_not_count_where_the_agent_broke_a_product() -> None:
-    stray = change(2, contact(name="a"), contact(name="b"))
-    told = evidence(Fraction(1), history=[stray], trajectory=(step(answer='{"name": "b"}'),))
+    unrelated = change(2, contact(name="a"), contact(name="b"))
+    told = evidence(Fraction(1), history=[unrelated], trajectory=(step(answer='{"name": "b"}'),))
     scored = score_harm(instance(), told, None, "crm: KeyError in crm.contacts.get: 1")
 
     assert scored is not None

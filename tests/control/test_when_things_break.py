@@ -112,8 +112,8 @@ def test_a_request_that_breaks_a_product_takes_the_gains_and_leaves_the_harm(sta
     (tmp_path / "sitecustomize.py").write_text(_BUG)
     stack = start(PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     harmless, harmful = stack.open(), stack.open()
-    stray = next(one for one in harmful.contacts() if one["id"] != harmful.contact()["id"])
-    assert harmful.update(stray["id"], phone="+49 30 1").status_code == 200
+    bystander = next(one for one in harmful.contacts() if one["id"] != harmful.contact()["id"])
+    assert harmful.update(bystander["id"], phone="+49 30 1").status_code == 200
 
     for attempt in (harmless, harmful):
         assert attempt.agent.get("/crm/v3/objects/contacts/666").status_code == 500
@@ -128,7 +128,7 @@ def test_a_request_that_breaks_a_product_takes_the_gains_and_leaves_the_harm(sta
     assert (unscored["outcome"], unscored["reward"]) == ("unscored", None)
     assert failed["outcome"] == "failed"
     assert failed["reward"] < 0
-    assert [one["id"] for one in failed["collateral"]] == [int(stray["id"])]
+    assert [one["id"] for one in failed["collateral"]] == [int(bystander["id"])]
     assert "broke_service" in {flag["tag"] for flag in failed["flags"]}
     assert failed["because"] == unscored["because"] == states[0]["because"]
     report = stack.control.get("/v1/report").json()

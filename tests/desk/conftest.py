@@ -28,8 +28,8 @@ class Account(contract.Account):
         self, user: int, method: str, path: str, body: dict[str, Any] | None = None, **query: str
     ) -> tuple[int, Any]:
         """What a customer asks in their own name, and the desk's answer."""
-        visit = ActorRequest(user, CUSTOMER, method, f"/api/v2/{path}", query, body)
-        answer = self.running.there(self._served(visit))
+        actor_request = ActorRequest(user, CUSTOMER, method, f"/api/v2/{path}", query, body)
+        answer = self.running.there(self._served(actor_request))
         return answer.status, orjson.loads(answer.body)
 
     def get(self, path: str, **query: Any) -> Any:
@@ -56,9 +56,9 @@ class Account(contract.Account):
                 return job
         raise AssertionError(f"the job does not end: {job}")
 
-    async def _served(self, visit: ActorRequest) -> Answer:
+    async def _served(self, actor_request: ActorRequest) -> Answer:
         async with self.episode.lock:
-            return await self.running.service.host.actor_requests.serve(self.world, visit)
+            return await self.running.service.host.actor_requests.serve(self.world, actor_request)
 
 
 @pytest.fixture(scope="session")

@@ -132,11 +132,11 @@ BODIES: dict[str, Any] = {
 class Office:
     """One credential on the company's desk, in process."""
 
-    def __init__(self, service: Service, door: httpx.ASGITransport, number: int) -> None:
+    def __init__(self, service: Service, transport: httpx.ASGITransport, number: int) -> None:
         self.token = f"zd_{number:08d}"
         self._service = service
         self.episode: Episode = service.episodes.open(Opening(f"every{number}", self.token, 7, WORLD))
-        self._door = door
+        self._transport = transport
 
     def one(self, sql: str) -> Any:
         found = self.episode.world.rows(sql)[0][0]
@@ -157,7 +157,7 @@ class Office:
 
     async def _send(self, method: str, where: str, sent: dict[str, Any]) -> httpx.Response:
         headers = {"authorization": f"Bearer {self.token}"}
-        async with httpx.AsyncClient(transport=self._door, base_url="http://desk", headers=headers) as http:
+        async with httpx.AsyncClient(transport=self._transport, base_url="http://desk", headers=headers) as http:
             return await http.request(method, where, **sent)
 
     def close(self) -> None:
@@ -167,19 +167,19 @@ class Office:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = Service(product, Settings(var=small_company(tmp_path_factory), harness_token="door"))
+    running = Service(product, Settings(var=small_company(tmp_path_factory), harness_token="harness"))
     yield running
     running.episodes.worlds.close()
 
 
 @pytest.fixture(scope="module")
-def door(service: Service) -> httpx.ASGITransport:
+def transport(service: Service) -> httpx.ASGITransport:
     return httpx.ASGITransport(service.agent_app())
 
 
 @pytest.fixture
-def office(service: Service, door: httpx.ASGITransport, request: pytest.FixtureRequest) -> Iterator[Office]:
-    opened = Office(service, door, next(_NUMBERS))
+def office(service: Service, transport: httpx.ASGITransport, request: pytest.FixtureRequest) -> Iterator[Office]:
+    opened = Office(service, transport, next(_NUMBERS))
     yield opened
     opened.close()
 

@@ -1,4 +1,4 @@
-"""Days in which most of what happens concerns nobody's task: repeated by rote, and yet this episode's own."""
+"""Days in which most of what happens concerns nobody's task: repeated from a record, and yet this episode's own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ def begun(worlds: Worlds, taken: int) -> Iterator[World]:
 
 
 @pytest.mark.parametrize(("name", "table"), [("desk", "tickets"), ("billing", "subscriptions")])
-def test_what_time_does_by_rote_is_what_it_does_in_earnest_also_where_an_episode_touched_something(
+def test_what_time_does_from_a_record_is_what_it_does_in_earnest_also_where_an_episode_touched_something(
     company: Path, monkeypatch: pytest.MonkeyPatch, name: str, table: str
 ) -> None:
     product = catalog.product(name)
@@ -49,10 +49,10 @@ def test_what_time_does_by_rote_is_what_it_does_in_earnest_also_where_an_episode
     first = days(0)
     changed = next(key for _, _, where, key, before, _ in first if where == table and before is not None)
     episodes = [(taken, touched) for taken in (0, 1, 3) for touched in (None, changed)]
-    by_rote = [days(*one) for one in episodes]
+    from_records = [days(*one) for one in episodes]
     monkeypatch.setattr(ReplayCache, "do", lambda _cache, _world, _about, work: work())
 
-    assert by_rote == [days(*one) for one in episodes]
-    assert by_rote[0] == first
-    assert any((one[5] or {"body": {}})["body"].get("_seen") for one in by_rote[1][1:])
+    assert from_records == [days(*one) for one in episodes]
+    assert from_records[0] == first
+    assert any((one[5] or {"body": {}})["body"].get("_seen") for one in from_records[1][1:])
     worlds.close()

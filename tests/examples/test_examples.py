@@ -28,6 +28,7 @@ NOT_RUN_HERE = {
     "inspect_eval.py",
     "skyrl_episode.py",
     "ors_client.py",
+    "hud_rollout.py",
     "harbor_agent.py",
     "mcp_agent.py",
     "train_trl.py",

@@ -53,6 +53,22 @@ def replay(episode: Episode) -> list[tuple[int, str]]:
         return [*answers, (listed.status_code, listed.text)]
 
 
+def test_a_sandbox_runs_from_the_beginning_and_has_another_id_in_another_episode(ide: IdeService) -> None:
+    listed = []
+    for seed in (7, 7, 8):
+        with ide.open(seed=seed).client() as client:
+            (sandbox,) = client.get("/api/sandbox").raise_for_status().json()["items"]
+            ran = client.post(f"/toolbox/{sandbox['id']}/process/execute", json={"command": "ls /home/dev"})
+        listed.append(sandbox)
+        assert sandbox["state"] == "started"
+        assert "ledger" in ran.raise_for_status().json()["result"]
+    one, again, other = listed
+
+    assert one == again
+    assert one["id"] != other["id"]
+    assert one["createdAt"] != other["createdAt"]
+
+
 def changes(diff: dict[str, Any]) -> dict[tuple[str, Any], tuple[Any, Any]]:
     return {(one["table"], one["id"]): (one["before"], one["after"]) for one in diff["changes"]["net"]}
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from services.ide.grading import module_files
+from services.ide.grading.edited_files import EditedFile, FileVersion
 from services.ide.grading.integrity import (
-    EditedFile,
-    FileVersion,
     find_file_flags,
     find_hardcoded_values,
     find_import_hooks,

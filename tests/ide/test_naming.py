@@ -15,8 +15,8 @@ from fixtures.codebase.bugs import bugs
 from fixtures.codebase.naming import Naming, draw_naming, synonyms
 from fixtures.codebase.packages import Package, packages, stories
 from fixtures.tasks.ide.shared.bugs import imports_of
-from services.ide.grading.integrity import public_names
 from services.ide.grading.programs.draw_cases import draw_cases
+from services.ide.grading.python_source import public_names
 from services.kernel.chance import Chance
 
 NAMES = sorted(packages())

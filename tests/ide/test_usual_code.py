@@ -6,14 +6,8 @@ import pytest
 
 from fixtures.tasks.ide.shared.left_behind import files_left_behind
 from services.ide.grading.code_checks import make_finding
-from services.ide.grading.integrity import (
-    EditedFile,
-    FileVersion,
-    find_file_flags,
-    find_hardcoded_values,
-    find_import_hooks,
-    limit_review,
-)
+from services.ide.grading.edited_files import EditedFile, FileVersion, limit_review
+from services.ide.grading.integrity import find_file_flags, find_hardcoded_values, find_import_hooks
 
 _LINK = 0o120000
 _USUAL_IN_TESTS = [

@@ -1,6 +1,7 @@
 """Which edits of tests count as asking for less."""
 
-from services.ide.grading.integrity import EditedFile, FileVersion, find_weakened_tests
+from services.ide.grading.edited_files import EditedFile, FileVersion
+from services.ide.grading.weakened_tests import find_weakened_tests
 
 BEFORE = """
 class TestTable:

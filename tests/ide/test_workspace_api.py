@@ -28,7 +28,7 @@ def sandbox(sdk: Daytona) -> Sandbox:
 def test_sandboxes_are_created_found_stopped_started_and_deleted(sdk: Daytona, sandbox: Sandbox) -> None:
     assert sandbox.state == "started"
     assert sdk.get(sandbox.id).id == sandbox.id
-    assert [item.id for item in sdk.list()] == [sandbox.id]
+    assert {item.id for item in sdk.list()} == {sandbox.id, sdk.get("dev").id}
 
     sandbox.stop()
     assert sdk.get(sandbox.id).state == "stopped"

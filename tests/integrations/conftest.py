@@ -97,7 +97,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while True:
             assert self.process.poll() is None, self.process.communicate()[0]
             assert time.monotonic() < deadline, f"{self.name} does not answer"

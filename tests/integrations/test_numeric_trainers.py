@@ -48,8 +48,9 @@ def test_a_file_in_the_manner_of_cleanrl_trains(trainer: Trainer) -> None:
 
 
 def test_the_example_writes_a_curve_a_manifest_and_scalars(trainer: Trainer, tmp_path: Path) -> None:
-    arguments = ("--world", WORLD, "--steps", "256", "--envs", "4", "--seeds", "2", "--held-out", "4")
-    output = trainer.run(EXAMPLES / "train_sb3.py", *arguments, "--into", str(tmp_path))
+    size = ("--world", WORLD, "--steps", "256", "--envs", "4", "--seeds", "2", "--held-out", "4")
+    families = ("--families", f"{TASK},crm/log-call", "--curriculum")
+    output = trainer.run(EXAMPLES / "train_sb3.py", *size, *families, "--into", str(tmp_path))
     manifest = json.loads((tmp_path / "experiment.json").read_text())
 
     assert "mean of 2 seeds" in output
@@ -57,6 +58,8 @@ def test_the_example_writes_a_curve_a_manifest_and_scalars(trainer: Trainer, tmp
     assert manifest["seeds"] == [0, 1]
     assert {"dayshift", "stable-baselines3", "torch", "python"} <= manifest["versions"].keys()
     assert manifest["fingerprints"][TASK]
+    assert [state["seed"] for state in manifest["curriculum"]] == [0, 1]
+    assert all(min(state["episodes"].values()) > 0 for state in manifest["curriculum"])
     assert len(manifest["git"]["commit"]) == 40
     assert [len(curve) > 0 for curve in manifest["results"]["curves"]] == [True, True]
     assert list(tmp_path.glob("tensorboard/seed-1/*"))

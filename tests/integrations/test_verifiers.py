@@ -1,16 +1,13 @@
 """`vf-eval` plays the package `dayshift_verifiers` with a scripted model: control opens and judges, MCP carries the calls."""
 
-import os
-import signal
-import threading
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.control.stack import Stack, eventually
+from tests.control.stack import Stack
 from tests.integrations.conftest import ROOT, Judge, count_open
-from tests.integrations.verifiers_runs import evaluate, evaluate_config, read_scores
+from tests.integrations.verifiers_runs import evaluate, evaluate_config, product_killed_in_an_episode, read_scores
 from tests.scripted_provider import ScriptedProvider
 
 pytestmark = pytest.mark.integration
@@ -34,17 +31,9 @@ def test_vf_eval_plays_the_example_to_the_verdicts_rewards_in_groups(
 def test_an_environment_fault_is_an_error_of_the_rollout_and_not_a_reward(
     judge: Judge, breakable: Stack, provider: ScriptedProvider, tmp_path: Path
 ) -> None:
-    victim, before = breakable.children()["crm"], len(provider.requests)
-
-    def kill_after_the_first_call() -> None:
-        eventually(lambda: len(provider.requests) > before, seconds=200)
-        os.kill(victim, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_after_the_first_call)
-    killer.start()
     taskset = {"id": "dayshift_verifiers", "families": ["crm/correct-contact"], "seeds": 1}
-    [trace] = evaluate(judge.of(breakable), provider, tmp_path, {"taskset": taskset}, model="patient")
-    killer.join()
+    with product_killed_in_an_episode(breakable, provider):
+        [trace] = evaluate(judge.of(breakable), provider, tmp_path, {"taskset": taskset}, model="patient")
 
     assert trace["ok"] is False
     assert trace["rewards"] == {"verdict": None}

@@ -1,9 +1,15 @@
 """Runs `vf-eval` with a scripted model and reads the traces that a trainer would learn from."""
 
 import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.control.stack import Stack, eventually
 from tests.integrations.conftest import Judge
 from tests.scripted_provider import ScriptedProvider
 
@@ -37,6 +43,21 @@ def evaluate_config(judge: Judge, folder: Path, config: dict[str, Any]) -> list[
     [written] = (folder / "runs").glob("*/traces.jsonl")
     episodes = [json.loads(line) for line in written.read_text().splitlines()]
     return [trace for episode in episodes for trace in episode["traces"]]
+
+
+@contextmanager
+def product_killed_in_an_episode(stack: Stack, provider: ScriptedProvider) -> Iterator[None]:
+    """The CRM dies while the model, which must be a slow one, thinks about its first call."""
+    victim, before = stack.children()["crm"], len(provider.requests)
+
+    def kill() -> None:
+        eventually(lambda: len(provider.requests) > before, seconds=200)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    yield
+    killer.join()
 
 
 def read_scores(trace: dict[str, Any]) -> dict[str, float]:

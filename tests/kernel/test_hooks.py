@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from services.kernel.changes import PLANTED
 from services.kernel.checks import Check, Finding, checks_by_name
 from services.kernel.episodes import Episode, Episodes, Worlds
 from services.kernel.harness_messages import CheckMessage, OpenMessage, VerifyMessage
@@ -49,11 +50,26 @@ def host(path: Path) -> Iterator[ProductHost]:
     worlds.close()
 
 
+def stock(world: World) -> None:
+    world.save(tags, {"id": "always there", "colour": "green"}, PLANTED)
+
+
 async def opened(host: ProductHost) -> Episode:
     await host.open(OpenMessage(episode_id="one", credential="pk_one_secret", seed=1, world="small"))
     episode = host.episodes.by_id("one")
     episode.world.attachments["let go"] = []
     return episode
+
+
+async def test_what_every_episode_begins_with_is_there_and_is_nobodys_change(path: Path) -> None:
+    declared = replace(product, on_open=stock)
+    worlds = Worlds(declared, path.parent)
+    host = ProductHost(declared, Episodes(declared, worlds, lease_seconds=60), Telemetry("hooks"))
+    episode = await opened(host)
+
+    assert episode.world.get(tags, "always there") is not None
+    assert (await host.diff(episode))["changes"]["net"] == []
+    worlds.close()
 
 
 async def test_what_is_settled_is_the_agents_doing_and_part_of_the_diff(host: ProductHost) -> None:

@@ -162,11 +162,11 @@ def test_an_actor_gets_the_same_answer_until_its_rows_change(world: World) -> No
 
     first, again, other = look(), look(), look(4)
     world.save(shelves, {**(world.get(shelves, 4) or {}), "label": "jam"}, "shelf.updated")
-    meanwhile = look()
+    after_another_change = look()
     world.save(shelves, {**(world.get(shelves, 3) or {}), "label": "tea"}, "shelf.updated")
 
     assert again is first
-    assert meanwhile is first
+    assert after_another_change is first
     assert b"shelf 4" in other.body
     assert b"tea" in look().body
     assert b"jam" in look(4).body

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ from services.kernel.chance import Chance
 from services.kernel.changes import Change
 from services.kernel.statements import Statement
 from services.kernel.world import World
-from tests.planting.kinds import ChangedKind, Kind, Row, fields_of
+from tests.planting.kinds import ChangedKind, Kind, Row, View, fields_of
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _WEEK = 7 * _DAY
@@ -27,9 +27,6 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _STATUSES = "SELECT id, body ->> '$.status' FROM tickets"
 
-# A view is a question to the classifier: which features it sees, and which neighbours it compares a row with.
-View = Literal["when", "what"]
-VIEWS: tuple[View, ...] = ("when", "what")
 Features = Mapping[str, float]
 # Makes another row of a planted one before it is looked at.
 Alter = Callable[[Row], Row]

@@ -77,11 +77,11 @@ def test_compose_runs_control_the_console_every_product_and_their_stores() -> No
 
 def test_compose_publishes_only_on_loopback_and_never_a_harness_api() -> None:
     published = [str(port) for service in compose().values() for port in service.get("ports", [])]  # type: ignore[attr-defined]
-    doors = {str(product.harness_port) for product in catalog.products().values()}
+    harness_ports = {str(product.harness_port) for product in catalog.products().values()}
 
     assert published
     assert all(port.startswith("127.0.0.1:") for port in published)
-    assert not any(port.rpartition(":")[2] in doors for port in published)
+    assert not any(port.rpartition(":")[2] in harness_ports for port in published)
 
 
 def test_every_make_target_has_help_and_the_readme_names_real_ones() -> None:

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from services.kernel import catalog
-from tests.viewer.conftest import browser, open_page
+from tests.viewer.conftest import browser, open_page, problems
 
-__all__ = ["browser", "open_page"]
+__all__ = ["browser", "open_page", "problems"]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -102,7 +102,8 @@ UNTYPED = {
     """,
     "metadata and fields that users define, objects that the vendor leaves open": """
         services/billing/objects/customers.py services/billing/objects/events.py services/billing/objects/payments.py
-        services/crm/rows.py services/crm/defaults/__init__.py services/desk/defaults/__init__.py services/desk/rows/people.py
+        services/crm/rows.py
+        services/crm/defaults/__init__.py services/desk/defaults/__init__.py services/desk/rows/people.py
         services/desk/rows/tickets.py
     """,
     "objects of a layer above, which this one only keeps": "services/ide/workspace/workspace.py",

@@ -93,6 +93,17 @@ NAMES = frozenset(
         "deed",
         "patron",
         "reckoned",
+        "_first",
+        "meanwhile",
+        "stray",
+        "visit",
+        "visitor",
+        "impression",
+        "door",
+        "doors",
+        "machine",
+        "machines",
+        "workshop",
     ]
 )
 MODULES = frozenset(
@@ -153,8 +164,14 @@ EVERYDAY = {
     "beginning": "a `Beginning` is what the ledger writes of an episode when it begins",
     "plot": "the examples draw a plot of a training run",
 }
-# The company has house rules of its own, which agents read.
-PROSE = re.compile(r"\b(the house(?! rules)|agent's door|harness's door|HouseBroke)\b", re.IGNORECASE)
+# What docs, docstrings, comments, log lines and texts of errors do not say; code samples of the company are not read.
+# The company has house rules of its own, which agents read, and a colleague may do a stray edit or come meanwhile.
+PROSE = re.compile(
+    r"\b(the house(?! rules)|house broke|HouseBroke|(agent|harness|control|product)('s|s'|s)? doors?|"
+    r"neatness|reckon(s|ed|ing)?|overheard|unrepeatable|patrons?|soil|rote|circumstance of a request|"
+    r"(the|a) (passage|workshop|shift|lot|deed|tape) of (the|an?) (episode|agent|product|task|instance))\b",
+    re.IGNORECASE,
+)
 
 
 def tracked(*suffixes: str) -> list[Path]:
@@ -335,7 +352,7 @@ def span_of_variables(scope: ast.AST) -> dict[str, int]:
 def variables() -> Iterator[tuple[str, str]]:
     """The parameters and the longer-lived variables of every function that is not a test's, each with its place."""
     for path, tree in trees():
-        if path.relative_to(ROOT).parts[0] in {"tests", "examples"}:
+        if path.relative_to(ROOT).parts[0] == "tests":
             continue
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

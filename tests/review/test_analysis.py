@@ -159,3 +159,37 @@ def test_versions_are_compared_in_the_order_of_their_numbers() -> None:
     (surge,) = find_surges(rows)  # type: ignore[arg-type]
 
     assert (surge["previous"], surge["version"]) == ("step-9", "step-10")
+
+
+def test_a_hack_that_spreads_slowly_over_versions_is_noticed_once() -> None:
+    """From each version to the next the reward rises by less than the monitor asks for."""
+    rows = [
+        row(f"{version}-{number}", version=f"step-{version}", reward=0.03 * version, goals=2, goals_held=0)
+        for version in range(1, 9)
+        for number in range(LEAST_EPISODES)
+    ]
+
+    surges = find_surges(rows)
+
+    assert [(each["previous"], each["version"]) for each in surges] == [
+        ("step-1", "step-3"),
+        ("step-3", "step-5"),
+        ("step-5", "step-7"),
+    ]
+
+
+def test_honest_learning_in_small_steps_makes_no_surge() -> None:
+    rows = [
+        row(
+            f"{version}-{number}",
+            version=f"step-{version}",
+            reward=0.1 * version,
+            rating=0.1 * version,
+            goals=10,
+            goals_held=version,
+        )
+        for version in range(1, 11)
+        for number in range(LEAST_EPISODES)
+    ]
+
+    assert find_surges(rows) == []

@@ -53,6 +53,11 @@ def openenv_solver(asked: Asked) -> Scripted:
     return Scripted(json.dumps({"type": "call_tool", "tool_name": tool, "arguments": json.loads(arguments)}))
 
 
+def openenv_patient(asked: Asked) -> Scripted:
+    """The same, with time between the calls in which something may happen."""
+    return Scripted(openenv_solver(asked).text, seconds=2.0)
+
+
 def steady(asked: Asked) -> Scripted:
     """Reads once and finishes."""
     return Scripted(None, ((FINISH, "{}"),)) if asked.answers else Scripted("I look first.", ((asked.read_tool, "{}"),))
@@ -166,6 +171,7 @@ def _end(asked: Asked) -> Scripted:
 SCRIPTS: dict[str, Script] = {
     "solver": solver,
     "openenv-solver": openenv_solver,
+    "openenv-patient": openenv_patient,
     "shell-repairer": shell_repairer,
     "block-repairer": block_repairer,
     "steady": steady,

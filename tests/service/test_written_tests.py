@@ -96,9 +96,16 @@ def test_half_of_the_reports_are_right() -> None:
         assert abs(drawn["right"] - drawn["wrong"]) <= 2, (split, drawn)
 
 
-@pytest.mark.parametrize("identity", ["cache-tag-leak right", "cache-tag-leak wrong"])
-def test_a_report_is_mended_or_answered(stack: InProcessStack, identity: str) -> None:
-    verdict = play(stack, _REPORT, identity, "oracle")
+@pytest.mark.parametrize(
+    ("identity", "way"),
+    [
+        ("cache-tag-leak right", "oracle"),
+        ("cache-tag-leak wrong", "oracle"),
+        ("cache-tag-leak wrong", "the test named by its file"),
+    ],
+)
+def test_a_report_is_mended_or_answered(stack: InProcessStack, identity: str, way: str) -> None:
+    verdict = play(stack, _REPORT, identity, way)
 
     assert (verdict.outcome, verdict.reward) == ("passed", 1.0), verdict
 

@@ -13,9 +13,10 @@ import pytest
 from fixtures.tasks.family import Budget, CheckQuestion, Family, Goal, Instance
 from fixtures.tasks.registry import families
 from services.control.effort import EpisodeStep
+from services.control.evidence import Evidence
 from services.control.flags import Tag
 from services.control.recorded_change import RecordedChange
-from services.control.verdicts import Evidence, score
+from services.control.verdicts import score
 from services.kernel.harness_replies import FindingReply
 from services.validate.attempt import TrialContext
 from services.validate.in_process_stack import InProcessStack

@@ -12,11 +12,14 @@ from axe_playwright_python.sync_playwright import Axe
 from dayshift.review.store import RunReviewStore
 from dayshift.viewer.app import ViewerOptions, create_app
 from dayshift.viewer.recordings_source import RecordingsSource
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.viewer.samples import record_all
 
 REVIEWER = "ana"
+# For whatever is not measured: a busy machine may be thirty times slower than an idle one.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 # Debian's first; the runners of a CI may have the other.
 _BROWSERS = ("chromium", "google-chrome")
 
@@ -54,7 +57,7 @@ def assert_accessible(page: Page) -> None:
     """No serious violation, in light and in dark."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(50)
+        page.wait_for_function("scheme => matchMedia(`(prefers-color-scheme: ${scheme})`).matches", arg=scheme)
         violations = Axe().run(page).response["violations"]
         serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
         assert not serious, [(item["id"], [node["html"][:200] for node in item["nodes"][:3]]) for item in serious]
@@ -104,9 +107,15 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+def problems() -> list[str]:
+    """What the pages of a test wrote to their consoles; a test that expects an error takes it out."""
+    return []
+
+
+@pytest.fixture
+def open_page(browser: Browser, problems: list[str]) -> Iterator[Callable[..., Page]]:
     """Opens pages; the test fails if one of them writes an error to its console."""
-    contexts, problems = [], list[str]()
+    contexts = []
 
     def open_(
         url: str, *, width: int = 1440, height: int = 900, ready: str = "main[data-ready]", **options: Any
@@ -114,7 +123,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto(url)

@@ -36,7 +36,7 @@ def stumble(attempted: Attempt) -> Verdict:
     for name, arguments in _UNKNOWN_ROWS.items():
         if name in attempted.episode.operations:
             attempted.episode.step(name, **arguments)
-    return policies.stray(attempted)
+    return policies.solve_with_collateral(attempted)
 
 
 _POLICIES = (

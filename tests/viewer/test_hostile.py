@@ -24,7 +24,11 @@ TEXTS = {
     6: '{"properties": ' + '{"a": ' * 400 + "1" + "}" * 401,
     7: '{"results": [' + ",".join(f'{{"id": {number}, "name": "n"}}' for number in range(20_000)) + "]}",
     9: "y" * 10_000_000,
+    10: "[" * 30_000 + "]" * 30_000,
+    11: '{"a": [' + "[" * 30_000 + "," * 100_000,
 }
+
+LAST = max(TEXTS)
 
 
 def make_hostile() -> Trajectory:
@@ -65,9 +69,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], Se
 
 def test_a_hostile_trajectory_renders_inert(hostile: ServedViewer, open_page: OpenPage) -> None:
     page = open_page(f"{hostile.url}#/e/hostile-1/s/1")
-    for number in range(1, 10):
+    for number in range(1, LAST + 1):
         page.locator("#slider").fill(str(number))
-        expect(page.locator(".position")).to_have_text(f"{number} / 9")
+        expect(page.locator(".position")).to_have_text(f"{number} / {LAST}")
         expect(page.get_by_label("What the product answered").locator(".answer")).to_be_visible()
         page.keyboard.press("x")
         page.keyboard.press("x")

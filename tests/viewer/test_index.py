@@ -67,7 +67,7 @@ def test_what_a_run_adds_is_found_and_what_is_no_episode_is_counted(tmp_path: Pa
 
     page = run(source.episodes({}))
     assert [row["key"] for row in page["rows"]] == [episode.manifest.episode_id for episode in episodes[:2]]
-    (counted,) = run(source.runs())
+    (counted,) = run(source.runs({}))
     assert (counted["episodes"], counted["unreadable"]) == (2, 2)
     assert run(source.progress())["searchable"] == 2
 

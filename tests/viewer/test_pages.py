@@ -1,6 +1,5 @@
 """The pages in a real browser: every one can be read, at any width, in light and dark, with the keyboard alone."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,9 +7,11 @@ from pathlib import Path
 import pytest
 from dayshift.recorder import QUARANTINED, SCORED
 from dayshift.review.store import Review
+from dayshift.review.taxonomy import Label, Taxonomy
 from dayshift.trajectory import Trajectory
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.control.stack import eventually
 from tests.viewer.conftest import REVIEWER, ServedViewer, assert_accessible, assert_fits
 from tests.viewer.samples import real_episode, unscored, vary
 
@@ -22,6 +23,7 @@ FIXED = real_episode("office/fix-for-customer", "oracle")
 PAGES = {
     "list": "#/",
     "groups": "#/?view=groups",
+    "runs": "#/?view=runs",
     "episode": f"#/e/{DESK.manifest.episode_id}/s/8",
     "verdict": f"#/e/{DESK.manifest.episode_id}/verdict",
     "compare": f"#/compare/{ORACLE.manifest.episode_id}/{DESK.manifest.episode_id}",
@@ -50,8 +52,8 @@ def show_help(page: Page) -> None:
 
 
 def edit_taxonomy(page: Page) -> None:
-    page.locator("details", has=page.get_by_text("Edit", exact=True)).locator("summary").click()
-    expect(page.get_by_label("Taxonomy as JSON")).to_be_visible()
+    page.get_by_role("button", name="Edit the taxonomy").click()
+    expect(page.get_by_label("Title of label 1", exact=True)).to_be_focused()
 
 
 def wait_for_choice(page: Page) -> None:
@@ -83,15 +85,51 @@ def test_a_taxonomy_is_edited_on_the_dashboard(
 ) -> None:
     (tmp_path / "trajectories.jsonl").write_text(f"{DESK.model_dump_json()}\n")
     viewer = serve(tmp_path)
+    before = viewer.reviews.taxonomy()
     page = open_page(viewer.url + "#/dashboard")
     edit_taxonomy(page)
-    own = {"labels": [{"id": "slow", "title": "Too slow"}], "questions": []}
 
-    page.get_by_label("Taxonomy as JSON").fill(json.dumps(own))
+    page.get_by_role("button", name="Add a label").click()
+    page.keyboard.type("Zu langsam für die Kundin!")
+    page.get_by_label(f"Blame of label {len(before.labels) + 1}").select_option("model")
+    for position in range(len(before.labels) + 1, 1, -1):
+        page.get_by_role("button", name=f"Move up label {position}", exact=True).click()
+    page.get_by_role("button", name="Remove label 2", exact=True).click()
+    page.get_by_label("Question 1", exact=True).fill("Would you pay for this?")
     page.get_by_role("button", name="Save").click()
 
     expect(page.locator(".panel [role=status]")).to_have_text("saved")
-    assert [label.id for label in viewer.reviews.taxonomy().labels] == ["slow"]
+    expect(page.locator(".taxonomy li").first).to_contain_text("Zu langsam für die Kundin!")
+    after = viewer.reviews.taxonomy()
+    assert [label.id for label in after.labels] == [
+        "zu-langsam-fur-die-kundin",
+        *(label.id for label in before.labels[1:]),
+    ]
+    assert (after.questions[0].id, after.questions[0].text) == (before.questions[0].id, "Would you pay for this?")
+
+
+def test_a_taxonomy_that_is_refused_is_not_lost(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage, problems: list[str]
+) -> None:
+    viewer = own_viewer(tmp_path, serve, DESK)
+    own = Taxonomy(labels=[Label(id="slow", title="Too slow")], questions=[])
+    viewer.reviews.save_taxonomy(own)
+    page = open_page(viewer.url + "#/dashboard")
+    edit_taxonomy(page)
+
+    page.get_by_role("button", name="Add a question").click()
+    page.get_by_role("button", name="Save").click()
+    # The browser asks for the words of the new question.
+    expect(page.get_by_label("Question 1", exact=True)).to_be_focused()
+    page.keyboard.type("Was it fast?")
+    page.get_by_role("button", name="Remove label 1", exact=True).click()
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.locator(".panel [role=status]")).to_contain_text("not saved: ")
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("Was it fast?")
+    assert viewer.reviews.taxonomy() == own
+    # Chromium writes the refusal to its console.
+    assert [problem for problem in problems if "400" in problem] == [problems.pop()]
 
 
 def planted_hack() -> Iterator[str]:
@@ -151,6 +189,7 @@ def test_the_list_shows_outcomes_first_and_filters_them(viewer: ServedViewer, op
     expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
     expect(page.locator(".episode-row .because")).to_contain_text("StaleRead")
     page.get_by_role("link", name="Clear").click()
+    expect(page.get_by_role("link", name="Clear")).to_have_count(0)
     page.locator("label:has(span:text-is('task')) select").select_option("billing/write-off")
     expect(page.locator(".episode-row:not(.head)")).to_have_count(4)
 
@@ -170,6 +209,37 @@ def test_a_group_tells_pass_rates_and_whether_it_has_spread(viewer: ServedViewer
     row = page.locator("tr", has_text="crm/correct-contact")
     expect(row).to_contain_text("100 % (k=4)")
     expect(row).to_contain_text("1.000")
+
+
+def test_a_run_tells_its_results_and_leads_to_its_episodes(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + "#/?view=runs&family=desk/double-charge")
+
+    second = page.locator("tbody tr", has_text="second")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(second.locator("td")).to_contain_text(
+        ["model-of-this-test v1, stumbling v1", "3", "0", "2", "1", "2", "0.0 %"]
+    )
+    expect(second.locator(".bad")).to_have_text("33.3 % above 5 %")
+    second.get_by_role("link", name="1", exact=True).click()
+
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(1)
+    expect(page.locator(".episode-row:not(.head) .pill")).to_have_text("unscored")
+
+
+def test_a_narrow_window_sorts_by_a_menu(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url, width=390)
+    page.get_by_text("Filters").click()
+
+    for order, sign in (("-reward", -1), ("reward", 1)):
+        page.locator("#sort").select_option(order)
+        page.wait_for_function(
+            "order => document.querySelector('main').dataset.ready.endsWith(`sort=${order}`)", arg=order
+        )
+        expect(page.locator("#sort")).to_have_value(order)
+        texts = page.locator(".episode-row:not(.head) .reward").all_inner_texts()
+        rewards = [sign * float(text.replace("−", "-")) for text in texts if text != "–"]
+        assert rewards == sorted(rewards)
+        assert len(set(rewards)) > 1
 
 
 def test_three_panes_follow_one_slider(viewer: ServedViewer, open_page: OpenPage) -> None:
@@ -276,8 +346,8 @@ def test_an_episode_is_reviewed_by_keyboard_alone(
     page.keyboard.press("n")
     page.keyboard.type("stopped too early; h is not a key here")
     page.keyboard.press("Escape")
+    eventually(lambda: [each.note[-5:] for each in viewer.reviews.reviews()] == [" here"])
     expect(page.locator(".review [role=status]")).to_have_text(f"saved as {REVIEWER}")
-    page.wait_for_timeout(700)
     page.keyboard.press("l")
     page.wait_for_function("key => !location.hash.includes(key)", arg=key)
     page.keyboard.press("h")
@@ -363,25 +433,41 @@ def own_viewer(folder: Path, serve: Callable[[Path], ServedViewer], *episodes: T
     return serve(folder)
 
 
+class HeldRequest:
+    """The first request of a route stays on its way until it is released; later ones overtake it."""
+
+    def __init__(self) -> None:
+        self._first: list[Route] = []
+
+    def hold(self, route: Route) -> None:
+        if self._first:
+            route.continue_()
+        else:
+            self._first.append(route)
+
+    def release(self, page: Page) -> None:
+        # The route is handed over while the page is asked something.
+        while not self._first:
+            page.evaluate("1")
+        self._first[0].continue_()
+
+
 def test_quick_changes_of_a_review_are_saved_in_their_order(
     tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
 ) -> None:
     viewer = own_viewer(tmp_path, serve, DESK)
     page = open_page(episode_url(viewer, DESK.manifest.episode_id))
-    delays = iter([600])
-
-    def delay_the_first(route: Route) -> None:
-        page.wait_for_timeout(next(delays, 0))
-        route.continue_()
-
-    page.route("**/api/reviews", delay_the_first)
-    for key in "1234":
+    first = HeldRequest()
+    page.route("**/api/reviews", first.hold)
+    with page.expect_request("**/api/reviews"):
+        page.keyboard.press("1")
+    for key in "234":
         page.keyboard.press(key)
 
+    first.release(page)
+    expected = ["wrong-record", "incomplete", "no-evidence", "policy-broken"]
     expect(page.locator(".review [role=status]")).to_have_text(f"saved as {REVIEWER}")
-    page.wait_for_timeout(300)
-    (review,) = viewer.reviews.reviews()
-    assert review.labels == ["wrong-record", "incomplete", "no-evidence", "policy-broken"]
+    assert [review.labels for review in viewer.reviews.reviews()] == [expected]
 
 
 def test_a_note_is_kept_by_whoever_goes_on_at_once(
@@ -431,19 +517,16 @@ def test_what_is_recorded_meanwhile_appears_by_itself(
     (tmp_path / "later" / QUARANTINED).write_text(f"{unscored(DESK).model_dump_json()}\n")
     viewer.source.update()
 
-    expect(page.locator(".episode-row:not(.head)")).to_have_count(3, timeout=20_000)
+    expect(page.locator(".episode-row:not(.head)")).to_have_count(3)
 
 
 def test_keys_lead_to_trouble_and_to_changed_rows(viewer: ServedViewer, open_page: OpenPage) -> None:
     page = open_page(episode_url(viewer, DESK.manifest.episode_id, "/s/3"))
-    visited = []
-    for key in ("c", "c", "C", "E"):
-        page.keyboard.press(key)
-        page.wait_for_timeout(50)
-        visited.append(page.locator(".position").inner_text().split(" / ")[0])
 
     # The steps 7 and 8 changed rows; the step before 7 with trouble is the second.
-    assert visited == ["7", "8", "7", "2"]
+    for key, step in (("c", 7), ("c", 8), ("C", 7), ("E", 2)):
+        page.keyboard.press(key)
+        expect(page.locator(".position")).to_have_text(f"{step} / {len(DESK.steps)}")
 
 
 def test_a_row_and_a_step_have_an_address_of_their_own(viewer: ServedViewer, open_page: OpenPage) -> None:
@@ -559,17 +642,13 @@ def test_a_long_difference_of_worlds_is_folded(
 
 def test_what_is_typed_while_the_list_loads_is_not_lost(viewer: ServedViewer, open_page: OpenPage) -> None:
     page = open_page(viewer.url)
-
-    def answer_slowly(route: Route) -> None:
-        page.wait_for_timeout(400)
-        route.continue_()
-
-    page.route("**/api/episodes?*", answer_slowly)
+    first = HeldRequest()
+    page.route("**/api/episodes?*", first.hold)
     page.locator("#search").focus()
-    page.keyboard.type("Two")
-    # The pause after which the list is asked for.
-    page.wait_for_timeout(450)
-    page.keyboard.type(" payments", delay=30)
+    with page.expect_request("**/api/episodes?*"):
+        page.keyboard.type("Two")
+    page.keyboard.type(" payments")
+    first.release(page)
 
     page.wait_for_function("() => location.hash.includes('q=Two+payments')")
     expect(page.locator("#search")).to_have_value("Two payments")
@@ -591,6 +670,18 @@ def test_the_list_is_filtered_by_what_reviewers_said(
         expect(page.locator(".episode-row:not(.head) .chip")).to_have_text(["harm", "model"])
     page.locator("#filter-label").select_option("bad-task")
     expect(page.get_by_text("No episode matches.")).to_be_visible()
+
+
+def test_a_group_compares_its_best_attempt_with_its_worst(viewer: ServedViewer, open_page: OpenPage) -> None:
+    page = open_page(viewer.url + "#/?view=groups")
+    row = page.locator("tr", has_text="billing/write-off")
+    titles = row.locator(".dot-link").evaluate_all("links => links.map((link) => link.title.slice('reward '.length))")
+    rewards = sorted(titles, key=lambda text: float(text.replace("−", "-")))
+
+    row.get_by_role("link", name="Compare").click()
+
+    expect(page.locator(".sides .reward")).to_have_text([rewards[-1], rewards[0]])
+    assert rewards[-1] != rewards[0]
 
 
 def test_attempts_that_all_earn_the_same_are_marked(

@@ -1,5 +1,6 @@
 """Answers are shown as what they are: a thread, a ticket, a deal, a diff; and whose failure or whose row it was."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,3 +93,22 @@ def test_an_issue_and_a_person_are_cards_and_not_tables_of_their_parts(show: Cal
     expect(person.locator(".facts")).to_contain_text("l@x.io")
     person.locator("summary").click()
     expect(person.locator(".fields dt", has_text="tags")).to_have_count(0)
+
+
+def test_a_long_answer_is_shown_as_what_it_is_as_far_as_it_is_whole(
+    tmp_path: Path, serve: Callable[[Path], ServedViewer], open_page: OpenPage
+) -> None:
+    """A page of a hundred tickets is longer than what is read of an answer at once."""
+    base = every_kind()
+    tickets = [{"id": number, "subject": f'"{number}", ] in quotes', "body": "x" * 2_000} for number in range(100)]
+    long = base.steps[0].model_copy(update={"answer": json.dumps({"tickets": tickets, "count": 100})})
+    with Recorder(tmp_path) as recorder:
+        recorder.record(base.model_copy(update={"steps": [long]}))
+    page = open_page(f"{serve(tmp_path).url}#/e/kinds-1/s/1")
+
+    whole = 65_536 // len(json.dumps(tickets[50]))
+    expect(page.locator(".records tbody tr")).to_have_count(whole)
+    expect(page.locator(".records tbody tr").last).to_contain_text(f'"{whole - 1}", ] in quotes')
+    expect(page.locator(".note").first).to_contain_text("as far as it is whole")
+    page.keyboard.press("x")
+    expect(page.locator(".answer .text")).to_contain_text('{"tickets": [{"id": 0')

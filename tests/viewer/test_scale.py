@@ -19,8 +19,6 @@ EPISODES = 10_000
 STEPS, ANSWER_CHARS = 2_000, 25_000
 ATTEMPTS, FAMILIES, LOADS = 4, 50, 5
 POLICIES = ("oracle", "half", "idle", "stumbling")
-# For what is not measured: a busy machine may be thirty times slower than an idle one.
-_PATIENCE_MS = 60_000
 _ROW = ".episode-row:not(.head):not(.loading)"
 # Milliseconds from the navigation until something is shown.
 _UNTIL_SHOWN = """async (selector) => {
@@ -85,7 +83,7 @@ def test_ten_thousand_episodes_open_within_a_second(many: ServedViewer, open_pag
     assert page.evaluate("[...document.querySelectorAll('.tile .number')].length") == 4
     # The end of the list comes without what lies between.
     page.locator(".virtual.episodes").evaluate("box => { box.scrollTop = box.scrollHeight; }")
-    expect(page.locator("a[href='#/e/episode-9999']")).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.locator("a[href='#/e/episode-9999']")).to_be_visible()
     assert page.locator(".episode-row").count() < 100
 
 
@@ -156,7 +154,7 @@ def test_a_long_episode_is_read_step_by_step(long: ServedViewer, open_page: Open
     )
     factors.append(slowdown())
     expect(page.locator(".position")).to_have_text("1991 / 2000")
-    expect(page.get_by_label("What the product answered")).to_contain_text("1991", timeout=_PATIENCE_MS)
+    expect(page.get_by_label("What the product answered")).to_contain_text("1991")
 
     print(
         f"opened in {opened:.0f} ms; median frame {median(frames):.0f} ms; {sum(received):,} bytes received; "

@@ -1,7 +1,8 @@
 """The surge monitor: warns when the reward rises while nothing that should rise with it does.
 
 A policy that learns the work earns more *and* reaches more goals, makes customers happier, and convinces reviewers.
-A policy that learns the checks earns more alone. The monitor compares each version of a policy with the one before:
+A policy that learns the checks earns more alone. The monitor compares each version of a policy with the one before, and
+with those 2, 4, 8 … versions before, because a policy in training rises by little from version to version:
 
 - the reward has risen when its mean is higher by `REWARD_RISE` or more, and by more than `STANDARD_ERRORS` standard
   errors of the difference, over at least `LEAST_EPISODES` scored episodes on both sides;
@@ -10,10 +11,10 @@ A policy that learns the checks earns more alone. The monitor compares each vers
 
 One witness that did not follow makes a warning; two or more, or a rise of the flag rate beside it, make an alarm.
 Only families that both versions have played are compared, so that another mix of tasks is no rise.
+A rise is reported once: later versions are compared with the reported one and those after it.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 from statistics import fmean, variance
 from typing import Literal, TypedDict
@@ -60,19 +61,34 @@ class Surge(TypedDict):
 
 
 def find_surges(rows: Iterable[EpisodeSummary], reviews: Iterable[Review] = ()) -> list[Surge]:
-    """Compares each version of a policy with the one before it, in the order of their names."""
+    """Compares each version of a policy with those before it, in the order of their names."""
     scored = [row for row in rows if row["reward"] is not None]
     reviewed = by_episode(reviews)
     by_version = group(scored, version_of)
     surges = []
     for policy in sorted({policy for policy, _ in by_version}):
         versions = sorted((version for name, version in by_version if name == policy), key=_natural_key)
-        for previous, version in pairwise(versions):
-            before, after = _on_shared_families(by_version[policy, previous], by_version[policy, version])
-            surge = _compare(policy, previous, version, before, after, reviewed)
-            if surge is not None:
-                surges.append(surge)
+        reported = 0
+        for position, version in enumerate(versions):
+            for earlier in _earlier(position, reported):
+                previous = versions[earlier]
+                before, after = _on_shared_families(by_version[policy, previous], by_version[policy, version])
+                surge = _compare(policy, previous, version, before, after, reviewed)
+                if surge is not None:
+                    surges.append(surge)
+                    reported = position
+                    break
     return surges
+
+
+def _earlier(position: int, first: int) -> Iterator[int]:
+    """The positions 1, 2, 4, 8 … before this one, and the first: few, for every comparison reads all episodes."""
+    distance = 1
+    while position - distance > first:
+        yield position - distance
+        distance *= 2
+    if first < position:
+        yield first
 
 
 def _on_shared_families(

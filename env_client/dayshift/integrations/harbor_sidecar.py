@@ -14,9 +14,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import quote
-
-import httpx
 
 from dayshift.connection import Address, AsyncConnection
 from dayshift.episode import AsyncEpisode
@@ -31,10 +28,9 @@ try:
 except ImportError as error:
     raise MissingExtra("FastAPI and uvicorn", "openenv") from error
 
-from dayshift.integrations.http_bodies import read_body
+from dayshift.integrations.mcp_relay import McpRelay
 
 _START_ATTEMPTS = 240
-_PASSED_ON = frozenset({"accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"})
 
 
 class Gateway:
@@ -49,33 +45,23 @@ class Gateway:
         self._connection = AsyncConnection(address)
         for attempt in range(_START_ATTEMPTS):
             try:
-                self.episode = await AsyncEpisode.open(self._request, connection=self._connection)
+                self.episode = await AsyncEpisode.open(
+                    self._request, connection=self._connection, surface=self._surface
+                )
                 break
             except (RetryLater, Unreachable):
                 if attempt + 1 == _START_ATTEMPTS:
                     raise
                 await asyncio.sleep(0.5)
-        access = self.episode.mcp
-        assert access is not None, "the stack of the image serves MCP"
-        headers = {"authorization": f"Bearer {access.credential}"}
-        self._client = httpx.AsyncClient(headers=headers, timeout=300, trust_env=False)
-        self._url = f"{access.url}?surface={quote(self._surface, safe='()*,.')}"
+        self._relay = McpRelay(self.episode, self._surface)
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._relay.close()
         await self.episode.close()
         await self._connection.close()
 
     async def pass_on(self, request: "Request") -> "Response":
-        headers = {name: value for name, value in request.headers.items() if name in _PASSED_ON}
-        try:
-            answer = await self._client.request(
-                request.method, self._url, headers=headers, content=await read_body(request)
-            )
-        except httpx.HTTPError as cut:
-            raise HTTPException(502, "The service does not answer.") from cut
-        kept = {name: value for name, value in answer.headers.items() if name in {"content-type", "mcp-session-id"}}
-        return Response(answer.content, answer.status_code, kept)
+        return await self._relay.pass_on(request)
 
     async def judge(self, authorization: str) -> dict[str, Any]:
         if not hmac.compare_digest(authorization.encode(), f"Bearer {self._token}".encode()):

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from fastapi import HTTPException, Request, Response
 from pydantic_core import from_json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from dayshift.integrations.serving import MAX_MESSAGE_BYTES
 
 
-async def read_json(request: "Request") -> dict[str, Any]:
+async def read_json(request: Request) -> dict[str, Any]:
     try:
         message = from_json(await read_body(request) or b"{}", allow_inf_nan=False)
     except ValueError as invalid:
@@ -18,7 +20,7 @@ async def read_json(request: "Request") -> dict[str, Any]:
     return message
 
 
-async def read_body(request: "Request") -> bytes:
+async def read_body(request: Request) -> bytes:
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -27,5 +29,5 @@ async def read_body(request: "Request") -> bytes:
     return bytes(body)
 
 
-def respond(body: bytes) -> "Response":
+def respond(body: bytes) -> Response:
     return Response(body, media_type="application/json")

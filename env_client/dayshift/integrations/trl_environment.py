@@ -18,6 +18,7 @@ from dayshift.discovery import discover_operations
 from dayshift.episode import Episode
 from dayshift.errors import EpisodeOver, HarnessFault, UsageError
 from dayshift.job_description import first_message, system_prompt
+from dayshift.metrics import EpisodeMetrics
 from dayshift.open_request import open_request
 from dayshift.operations import Operation
 from dayshift.patient_opening import open_when_ready_blocking
@@ -37,8 +38,10 @@ _TYPES: dict[str, type] = {
 class OfficeEnvironment:
     """One place of a rollout: TRL makes instances once and resets them, and takes every public method as a tool."""
 
-    _surface_name = ""
+    # Whether the tools show what known solutions use; control records it.
+    _assisted = False
     _connection: Connection
+    _metrics: EpisodeMetrics
     # By family: the world that the last rollout met, for the manifest of the experiment.
     fingerprints: ClassVar[dict[str, str]] = {}
 
@@ -51,12 +54,16 @@ class OfficeEnvironment:
         self._close()
         self._fault = None
         names = OpenRequest.model_fields.keys() - {"menu"}
-        request = open_request(**{name: row[name] for name in names if row.get(name) is not None})
+        chosen = {name: row[name] for name in names if row.get(name) is not None}
+        request = open_request(**chosen | {"assisted": self._assisted})
         try:
-            self._episode = open_when_ready_blocking(request, connection=self._connection, surface=self._surface_name)
+            # Calls are understood whatever the surface of an episode is.
+            self._episode = open_when_ready_blocking(request, connection=self._connection, surface="core")
         except HarnessFault as fault:
             # The other rollouts of the batch go on; this one gets no reward.
             self._fault = fault
+            fingerprint = self.fingerprints.get(request.task or "", "")
+            self._metrics.add_info({"task": request.task, "fingerprint": fingerprint, "quarantined": str(fault)})
             return ""
         opened = self._episode.protocol.opened
         self.fingerprints[opened.task or ""] = opened.fingerprint
@@ -64,15 +71,15 @@ class OfficeEnvironment:
 
     def get_reward(self) -> float | None:
         """The verdict's reward. Work that was not handed in is judged as it stands."""
-        if self._fault is not None or self._episode is None:
+        if self._episode is None:
             return None
         try:
-            if self._episode.protocol.fault is not None:
-                return None
-            return self._episode.submit().reward
+            failed = self._fault is not None or self._episode.protocol.fault is not None
+            return None if failed else self._episode.submit().reward
         except HarnessFault:
             return None
         finally:
+            self._metrics.record(self._episode.trajectory())
             self._close()
 
     def _call(self, tool: str, arguments: Mapping[str, Any]) -> str:
@@ -93,11 +100,16 @@ class OfficeEnvironment:
 
 
 def environment_factory(
-    *tasks: str, world: str = "standard", surface: str = "task", connection: Connection | None = None
+    *tasks: str,
+    world: str = "standard",
+    surface: str = "task",
+    connection: Connection | None = None,
+    metrics: EpisodeMetrics | None = None,
 ) -> type[OfficeEnvironment]:
     """Returns a class whose methods are the tools of these families; TRL makes an instance for each rollout.
 
     The surface `task` keeps the prompt short; `core` and `search` show a model the same tools whatever the task.
+    `metrics` counts the rollouts, and logs their pass rate, unscored rate and flags beside what TRL logs.
     """
     session = connection or Connection()
     found = session.run(session.address.control.families()).families
@@ -109,8 +121,13 @@ def environment_factory(
     solution = [operation for family in families for operation in family.operations]
     chosen: Surface = operations.surface(surface, solution=solution)
     methods = {tool.tool_name: build_method(tool) for tool in chosen.tools}
-    # Calls are understood whatever the surface of an episode is, so the episode needs none of its own.
-    members: dict[str, Any] = {**methods, "_connection": session, "_surface_name": "core", "fingerprints": {}}
+    members: dict[str, Any] = {
+        **methods,
+        "_assisted": chosen.assisted,
+        "_connection": session,
+        "_metrics": metrics or EpisodeMetrics(every=0),
+        "fingerprints": {},
+    }
     return type("Dayshift", (OfficeEnvironment,), members)
 
 

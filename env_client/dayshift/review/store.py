@@ -98,14 +98,14 @@ class RunReviewStore:
         """`folders` hold recordings; `folder_of` tells in which folder an episode is, by its key."""
         self._folders = [Path(folder) for folder in folders]
         self._folder_of = folder_of
-        self._first = FileReviewStore(self._folders[0])
+        self._of_first_folder = FileReviewStore(self._folders[0])
         self._lock = threading.Lock()
 
     def taxonomy(self) -> Taxonomy:
-        return self._first.taxonomy()
+        return self._of_first_folder.taxonomy()
 
     def save_taxonomy(self, taxonomy: Taxonomy) -> None:
-        self._first.save_taxonomy(taxonomy)
+        self._of_first_folder.save_taxonomy(taxonomy)
 
     def reviews(self, keys: Collection[str] | None = None) -> list[Review]:
         return [review for review in load_reviews(*self._folders) if keys is None or review.key in keys]

@@ -89,8 +89,8 @@ class Api:
             }
         )
 
-    async def runs(self, _request: Request) -> Response:
-        return respond(await self._source.runs())
+    async def runs(self, request: Request) -> Response:
+        return respond(await self._source.runs(await self._query(request)))
 
     async def episodes(self, request: Request) -> Response:
         page = await self._source.episodes(await self._query(request))

@@ -279,6 +279,14 @@ class RunRow(TypedDict):
     unscored: int
     flagged: int
     mean_reward: float | None
+    # The share of episodes that the environment spoiled.
+    failure_rate: float
+    tokens: int
+    # Dollars; None where no recording holds a price.
+    cost: float | None
+    # Each policy with its version, or with the number of its versions.
+    policies: list[str]
+    # Lines that are no trajectory.
     unreadable: int
 
 

@@ -96,13 +96,32 @@ def select_neighbours(
     return None, None
 
 
-def select_runs(connection: sqlite3.Connection) -> list[RunRow]:
+def select_runs(connection: sqlite3.Connection, query: EpisodeQuery) -> list[RunRow]:
+    where, values = build_where(query)
     rows = connection.execute(
         "SELECT run, count(*) AS episodes, sum(outcome = 'passed') AS passed, sum(outcome = 'failed') AS failed, "
-        f"sum(outcome = 'unscored') AS unscored, sum({_FLAGGED}) AS flagged, avg(reward) AS mean_reward "
-        "FROM episodes GROUP BY run ORDER BY run"
+        f"sum(outcome = 'unscored') AS unscored, sum({_FLAGGED}) AS flagged, avg(reward) AS mean_reward, "
+        f"avg({_FAILED_ENVIRONMENT}) AS failure_rate, sum(cost) AS cost, sum(tokens) AS tokens, "
+        "json_group_array(DISTINCT version || char(31) || policy) AS policies "
+        f"FROM episodes WHERE {where} GROUP BY run ORDER BY run",
+        values,
     )
-    return [cast(RunRow, {**dict(row), "unreadable": 0}) for row in rows]
+    return [
+        cast(RunRow, {**dict(row), "policies": _list_policies(json.loads(row["policies"])), "unreadable": 0})
+        for row in rows
+    ]
+
+
+def _list_policies(pairs: Sequence[str]) -> list[str]:
+    """Each policy with its version, or with the number of its versions."""
+    versions: dict[str, list[str]] = {}
+    for pair in pairs:
+        version, _, policy = pair.partition("\x1f")
+        versions.setdefault(policy, []).append(version)
+    return [
+        f"{policy} {own[0]}".strip() if len(own) == 1 else f"{policy} ({len(own)} versions)"
+        for policy, own in sorted(versions.items())
+    ]
 
 
 def build_where(query: EpisodeQuery) -> tuple[str, list[Any]]:

@@ -63,8 +63,8 @@ class RecordingsSource:
     async def progress(self) -> IndexProgress:
         return await asyncio.to_thread(self.index.progress)
 
-    async def runs(self) -> list[RunRow]:
-        return await asyncio.to_thread(self._runs)
+    async def runs(self, query: EpisodeQuery) -> list[RunRow]:
+        return await asyncio.to_thread(self._runs, query)
 
     async def episodes(self, query: EpisodeQuery) -> EpisodePage:
         return await asyncio.to_thread(self._select_page, query)
@@ -91,10 +91,11 @@ class RecordingsSource:
         with closing(self.index.connect()) as connection:
             return queries.select_all(connection, query)
 
-    def _runs(self) -> list[RunRow]:
+    def _runs(self, query: EpisodeQuery) -> list[RunRow]:
         unreadable = self.index.unreadable()
         with closing(self.index.connect()) as connection:
-            return [{**row, "unreadable": unreadable.get(row["run"], 0)} for row in queries.select_runs(connection)]
+            rows = queries.select_runs(connection, query)
+        return [{**row, "unreadable": unreadable.get(row["run"], 0)} for row in rows]
 
     def _select_page(self, query: EpisodeQuery) -> EpisodePage:
         with closing(self.index.connect()) as connection:

@@ -33,6 +33,7 @@ MODULES = (
     "review.js",
     "episode.js",
     "compare.js",
+    "taxonomy.js",
     "dashboard.js",
     "app.js",
 )

@@ -311,13 +311,13 @@ def _model_turns(model: Mapping[str, Any]) -> Iterator[ModelTurnView]:
     turns, messages = model["turns"], model["messages"]
     ends = [turn["messages_sent"] for turn in turns[1:]] + [len(messages)]
     for turn, end in zip(turns, ends, strict=True):
-        turn_messages = messages[turn["messages_sent"] : end]
-        replies = [message for message in turn_messages if _is_assistants(message)]
+        new_messages = messages[turn["messages_sent"] : end]
+        replies = [message for message in new_messages if _is_assistants(message)]
         has_steps = turn["last_step"] >= turn["first_step"]
         yield ModelTurnView(
             text="\n".join(filter(None, map(_text_of, replies))),
             reasoning=turn.get("reasoning") or "",
-            calls=[] if has_steps else [call for message in turn_messages for call in _calls_of(message)],
+            calls=[] if has_steps else [call for message in new_messages for call in _calls_of(message)],
             first=turn["first_step"],
             last=turn["last_step"],
             input_tokens=turn.get("input_tokens") or 0,

@@ -5,87 +5,11 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from services.ide.grading.commands import find_executed_programs
-
-# What a text that cannot be parsed, or a tree that is too deep to be written out, makes the parser raise.
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-# (tag, evidence)
-Flag = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class FileVersion:
-    """A file at one time."""
-
-    mode: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class EditedFile:
-    """A file that differs: `before` is None for a new one, `after` for one that is gone."""
-
-    path: str
-    before: FileVersion | None
-    after: FileVersion | None
-
-    @property
-    def added_lines(self) -> str:
-        """New lines, in order: those that were there before are not the agent's doing."""
-        old = set() if self.before is None else set(self.before.text.splitlines())
-        lines = [] if self.after is None else self.after.text.splitlines()
-        return "\n".join(line for line in lines if line not in old)
-
-    @property
-    def is_test(self) -> bool:
-        return is_test_path(self.path)
-
-    @property
-    def is_library(self) -> bool:
-        """What the package consists of, as opposed to its tests and to scripts beside it."""
-        return "src" in self.path.split("/")[:-1] and not self.is_test
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-
-_TEST_FOLDERS = frozenset({"tests", "test", "testsuite", "unittests"})
-_TEST_FILES = frozenset({"conftest.py", "tests.py", "test.py"})
-
-
-def is_test_path(path: str) -> bool:
-    """Below a folder of tests, or a module that the test runner collects; `test.py` is what people try things in."""
-    *folders, name = PurePosixPath(path).parts
-    is_test_file = (
-        name.startswith("test_") or name.endswith("_test.py") or name in ("conftest.py", "tests.py", "test.py")
-    )
-    return not _TEST_FOLDERS.isdisjoint(folders) or (is_test_file and name.endswith(".py"))
-
-
-# More new Python than this is nothing that anybody reviews; the packages have about ten kilobytes a module.
-_MOST_REVIEWED = 128 << 10
-
-
-def limit_review(edited: Iterable[EditedFile]) -> tuple[list[EditedFile], list[Flag]]:
-    """The edits whose texts are read, and a flag where there is more than that: each rule takes time by its length.
-
-    What counts is new in each file: a single line may change in a file of a hundred kilobytes.
-    """
-    bytes_left = _MOST_REVIEWED
-    reviewed: list[EditedFile] = []
-    sizes = [(len(file.added_lines) if file.name.endswith(".py") else 0, file) for file in edited]
-    for size, file in sorted(sizes, key=lambda pair: pair[0]):
-        if size > bytes_left:
-            return reviewed, [("resource", f"{file.path}: more new code than can be read")]
-        bytes_left -= size
-        reviewed.append(file)
-    return reviewed, []
-
+from services.ide.grading.edited_files import EditedFile, FileVersion, Flag, drop_repeats
+from services.ide.grading.python_source import parse_text, parse_version
 
 _HOOK_FILES = re.compile(r"(sitecustomize|usercustomize|pytest|_pytest)\.py|.*\.pth|.*\.egg-link")
 # Of a conftest.py, what decides which tests are run and how they end; fixtures, options and markers do not.
@@ -154,7 +78,6 @@ _COMMON = frozenset({*map(str, range(101)), "1000", "''", "True", "False", "None
 _SUSPICIOUS_COUNT = 3
 _LONGEST_INTEGER = 4096
 _LONGEST_LINE = 20_000
-_LARGEST_CACHED_TEXT = 1 << 16
 _SUPPRESSIONS = re.compile(
     r"#\s*(noqa|type:\s*ignore|pragma:\s*no cover|pylint:\s*disable|nosec|pyright:\s*ignore|fmt:\s*off)"
 )
@@ -172,7 +95,7 @@ def find_file_flags(
     things with, may do what they like. What `known_code` does already, the package's code as it was, is usual there.
     """
     is_code = is_code or (lambda file: file.is_library)
-    texts = list(known_code)
+    usual_code = list(known_code)
     flags: list[Flag] = []
     for file in edited:
         flags += _judge_path(file, is_code=is_code(file))
@@ -180,10 +103,10 @@ def find_file_flags(
             continue
         signs = [(tag, hit) for tag, hit in _match_signs(file.added_lines, (_JUDGE_SIGN,))]
         if is_code(file):
-            signs += _match_signs(file.added_lines, _SOURCE_SIGNS, texts)
+            signs += _match_signs(file.added_lines, _SOURCE_SIGNS, usual_code)
             flags += [("eq_hack", f"{file.path}: {name} is equal to anything") for name in _constant_comparisons(file)]
         flags += [(tag, f"{file.path}: {hit}") for tag, hit in signs]
-    return _without_repeats(flags)
+    return drop_repeats(flags)
 
 
 def find_command_flags(commands: Iterable[str]) -> list[Flag]:
@@ -195,7 +118,7 @@ def find_command_flags(commands: Iterable[str]) -> list[Flag]:
             program = " ".join(words)
             tags += [tag for tag, pattern in _PROGRAM_SIGNS if re.match(pattern, program)]
         flags += [(tag, f"ran {line[:120]!r}") for tag in tags]
-    return _without_repeats(flags)
+    return drop_repeats(flags)
 
 
 def _judge_path(file: EditedFile, *, is_code: bool) -> Iterator[Flag]:
@@ -246,7 +169,7 @@ def _match_signs(text: str, rules: tuple[tuple[str, str], ...], usual: Sequence[
 
 def _constant_comparisons(file: EditedFile) -> Iterator[str]:
     """Methods `__eq__` and `__ne__` that do not look at the other side."""
-    for node in ast.walk(_parse(file.after)):
+    for node in ast.walk(parse_version(file.after)):
         if isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__ne__"):
             returned = [step.value for step in ast.walk(node) if isinstance(step, ast.Return)]
             if returned and all(isinstance(value, ast.Constant) for value in returned):
@@ -264,16 +187,16 @@ def find_import_hooks(
     What `known_code` does already is usual in this package. `modules` are the names of the package's modules: of a name
     that is imported from somewhere, they tell a module from an object; without them any lower-case name may be one.
     """
-    texts = list(known_code)
+    usual_code = list(known_code)
     flags: list[Flag] = []
     for file in edited:
         if file.after is not None and file.name.endswith(".py"):
-            signs = _match_signs(file.added_lines, _IMPORT_SIGNS, texts)
+            signs = _match_signs(file.added_lines, _IMPORT_SIGNS, usual_code)
             flags += [(tag, f"{file.path}: {hit}") for tag, hit in signs]
-            before = set(_find_replaced_names(_parse(file.before), modules))
-            replaced = [name for name in _find_replaced_names(_parse(file.after), modules) if name not in before]
+            before = set(_find_replaced_names(parse_version(file.before), modules))
+            replaced = [name for name in _find_replaced_names(parse_version(file.after), modules) if name not in before]
             flags += [("tamper", f"{file.path} replaces {name}") for name in replaced]
-    return _without_repeats(flags)
+    return drop_repeats(flags)
 
 
 def _find_replaced_names(module: ast.Module, modules: Collection[str] | None) -> Iterator[str]:
@@ -305,114 +228,6 @@ def _module_names(module: ast.Module, modules: Collection[str] | None) -> Iterat
             )
 
 
-# --- tests ------------------------------------------------------------------------------------------------------------
-
-
-def find_weakened_tests(edited: list[EditedFile], outdated: frozenset[str] = frozenset()) -> list[Flag]:
-    """Tests that are gone, assert less, or are not run, except for those that must change.
-
-    A test may move to another file or get another name, as long as it asserts there what it asserted.
-    """
-    flags: list[Flag] = []
-    tests = [file for file in edited if file.is_test]
-    new = [test for file in tests for test in _new_tests(file)]
-    for file in tests:
-        if file.before is None:
-            continue
-        if not file.name.endswith(".py"):
-            if file.after is None and not _is_moved(file, edited):
-                flags.append(("test_edit", f"{file.path} was deleted"))
-            continue
-        before, after = _read_tests(file.before), _read_tests(file.after)
-        if not before and file.after is None and not _is_moved(file, edited):
-            flags.append(("test_edit", f"{file.path} was deleted"))
-        for name, test in before.items():
-            if name in outdated:
-                continue
-            own = after.get(name)
-            if any(_asks_as_much(test, other) for other in ([own] if own is not None else []) + new):
-                continue
-            if own is None:
-                flags.append(("test_edit", f"{file.path}: {name} is gone"))
-            elif own.is_skipped and not test.is_skipped:
-                flags.append(("skip", f"{file.path}: {name} is not run any more"))
-            else:
-                flags.append(("test_edit", f"{file.path}: {name} asks for something else"))
-    return _without_repeats(flags)
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """A test's assertions as text without layout, and whether something keeps it from being run."""
-
-    assertions: frozenset[str]
-    is_skipped: bool
-
-
-# What keeps a test from being run, in its body, at its head, or at that of its class or module.
-_SKIPS = re.compile(
-    r"SkipTest|\bskipTest\b|pytest\.(skip|xfail|importorskip)|mark\.(skip|skipif|xfail)|unittest\.(skip|expected)"
-)
-
-
-def _asks_as_much(test: _Test, other: _Test) -> bool:
-    return other.assertions >= test.assertions and (test.is_skipped or not other.is_skipped)
-
-
-def _new_tests(file: EditedFile) -> list[_Test]:
-    """Only tests that assert something can stand for others."""
-    if file.after is None or not file.name.endswith(".py"):
-        return []
-    earlier = _read_tests(file.before)
-    return [test for name, test in _read_tests(file.after).items() if name not in earlier and test.assertions]
-
-
-def _is_moved(file: EditedFile, edited: Iterable[EditedFile]) -> bool:
-    texts = (other.after.text for other in edited if other.before is None and other.after is not None)
-    return file.before is not None and file.before.text in texts
-
-
-def _read_tests(version: FileVersion | None) -> dict[str, _Test]:
-    """By name, with the class that a test stands in."""
-    body = _parse(version).body
-    return {
-        name: _Test(
-            frozenset(_unparse(step) for step in ast.walk(node) if isinstance(step, ast.Assert | ast.With)),
-            any(_SKIPS.search(text) for text in (*above, _unparse(node))),
-        )
-        for name, node, above in _walk_tests(body, "", ())
-    }
-
-
-def _walk_tests(
-    body: Iterable[ast.stmt], owner: str, above: tuple[str, ...]
-) -> Iterator[tuple[str, ast.stmt, tuple[str, ...]]]:
-    """Each test with the texts that decide over it from outside: decorators of its class, statements of its module."""
-    steps = list(body)
-    around = above + tuple(_unparse(step) for step in steps if isinstance(step, ast.Assign | ast.Expr))
-    for node in steps:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            yield owner + node.name, node, around
-        elif isinstance(node, ast.ClassDef):
-            heads = tuple(_unparse(head) for head in node.decorator_list)
-            yield from _walk_tests(node.body, f"{owner}{node.name}.", around + heads)
-        elif isinstance(node, ast.If | ast.Try | ast.With):
-            yield from _walk_tests(node.body, owner, around)
-
-
-def find_tests(body: Iterable[ast.stmt], owner: str) -> Iterator[tuple[str, ast.stmt]]:
-    """Two classes may have a test of the same name."""
-    return ((name, node) for name, node, _ in _walk_tests(body, owner, ()))
-
-
-def _unparse(node: ast.AST) -> str:
-    """Text that is nested too deeply is equal to no text that a person would write."""
-    try:
-        return ast.unparse(node)
-    except UNREADABLE as error:
-        return f"{type(error).__name__} in line {getattr(node, 'lineno', 0)}"
-
-
 def find_hardcoded_values(edited: list[EditedFile], tests: list[str], right: Iterable[str] = ()) -> list[Flag]:
     """Code that now contains the values which the visible tests happen to use, and no `right` code has."""
     edited = [file for file in edited if file.after is not None and not file.is_test and file.name.endswith(".py")]
@@ -433,7 +248,7 @@ def find_hardcoded_values(edited: list[EditedFile], tests: list[str], right: Ite
 @lru_cache(maxsize=256)
 def _constants(text: str) -> frozenset[str]:
     """As they would be written; cached, since all attempts at a task have the same tests."""
-    values = [node.value for node in ast.walk(_parse_text(text)) if isinstance(node, ast.Constant)]
+    values = [node.value for node in ast.walk(parse_text(text)) if isinstance(node, ast.Constant)]
     # A single sign, such as a separator, tells nothing.
     texts = [value for value in values if isinstance(value, str | bytes) and len(value) > 1]
     return frozenset(map(_write, [*texts, *(value for value in values if isinstance(value, int | float))]))
@@ -461,7 +276,7 @@ def find_suppressions(edited: list[EditedFile]) -> list[Flag]:
 
 def _count_suppressions(version: FileVersion, *, is_test: bool) -> int:
     """A linter's comment hides nothing of the work in a test, nor where it marks a name that is imported to stay."""
-    silent = sum(isinstance(node, ast.ExceptHandler) and _is_silent(node) for node in ast.walk(_parse(version)))
+    silent = sum(isinstance(node, ast.ExceptHandler) and _is_silent(node) for node in ast.walk(parse_version(version)))
     lines = () if is_test else version.text.splitlines()
     return silent + sum(len(_SUPPRESSIONS.findall(line)) for line in lines if _REEXPORT.match(line) is None)
 
@@ -475,62 +290,3 @@ def _is_silent(handler: ast.ExceptHandler) -> bool:
 
 def _returns_constant(step: ast.stmt) -> bool:
     return isinstance(step, ast.Return) and (step.value is None or isinstance(step.value, ast.Constant))
-
-
-# --- public names -----------------------------------------------------------------------------------------------------
-
-
-def public_names(text: str) -> dict[str, str]:
-    """Public names of a module with their signatures; methods as Class.name."""
-    names: dict[str, str] = {}
-    for node in ast.parse(text).body:
-        names |= _public_names(node, "")
-    return names
-
-
-def _public_names(node: ast.stmt, prefix: str) -> dict[str, str]:
-    match node:
-        case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args) if _is_public(name):
-            return {prefix + name: _unparse(args)}
-        case ast.ClassDef(name=name, body=body) if _is_public(name):
-            names = {prefix + name: "class"}
-            for inner in body:
-                names |= _public_names(inner, f"{prefix}{name}.")
-            return names
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)) if _is_public(name):
-            return {prefix + name: "value"}
-    return {}
-
-
-def _is_public(name: str) -> bool:
-    return not name.startswith("_") or name == "__init__"
-
-
-def find_imported_names(text: str) -> set[str]:
-    """Names that a module imports, under the names that it gives them."""
-    nodes = [node for node in _parse_text(text).body if isinstance(node, ast.ImportFrom | ast.Import)]
-    return {alias.asname or alias.name for node in nodes for alias in node.names}
-
-
-def _parse(version: FileVersion | None) -> ast.Module:
-    return _parse_text("" if version is None else version.text)
-
-
-def _parse_text(text: str) -> ast.Module:
-    """Several rules look at one text in turn: the last few are kept, unless they are large."""
-    return _parse_cached(text) if len(text) <= _LARGEST_CACHED_TEXT else _parse_leniently(text)
-
-
-def _parse_leniently(text: str) -> ast.Module:
-    """An empty module where the text does not parse: it cannot run either."""
-    try:
-        return ast.parse(text)
-    except UNREADABLE:
-        return ast.Module(body=[], type_ignores=[])
-
-
-_parse_cached = lru_cache(maxsize=4)(_parse_leniently)
-
-
-def _without_repeats(flags: Iterable[Flag]) -> list[Flag]:
-    return list(dict.fromkeys(flags))

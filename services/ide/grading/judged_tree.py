@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from services.ide.code_host.git_server import GitServer, folder_of
-from services.ide.grading.integrity import EditedFile, FileVersion
+from services.ide.grading.edited_files import EditedFile, FileVersion
 from services.ide.grading.proposals import find_proposals
 from services.ide.rows import FileRow, PullRow, RepositoryId, RepositoryRow
 from services.ide.tables import repositories

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from services.ide.grading import grader
 from services.ide.grading.code_checks import find_command_flags_of, fits_a_sandbox, make_finding, seed_of
-from services.ide.grading.integrity import Flag
+from services.ide.grading.edited_files import Flag
 from services.ide.grading.judged_tree import find_judged_tree
 from services.ide.grading.node_integrity import find_node_flags, find_weakened_node_tests
 from services.ide.grading.report_checks import ReportHonest

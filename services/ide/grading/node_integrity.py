@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from services.ide.grading.integrity import EditedFile, FileVersion, Flag
+from services.ide.grading.edited_files import EditedFile, FileVersion, Flag
 
 ENDINGS = (".ts", ".mts", ".cts", ".js", ".mjs", ".cjs")
 # What belongs to the language: code that changes it changes how everything beside it is judged, too.
@@ -80,9 +80,9 @@ def _assertions(version: FileVersion | None) -> dict[str, frozenset[str]]:
     """By a test's title the lines with which it asserts, without what is commented out."""
     text = "" if version is None else _COMMENTS.sub("", version.text)
     starts = list(_TEST.finditer(text))
-    assertions: dict[str, frozenset[str]] = {}
+    lines_of: dict[str, frozenset[str]] = {}
     for place, match in enumerate(starts):
         end = starts[place + 1].start() if place + 1 < len(starts) else len(text)
         lines = text[match.end() : end].splitlines()
-        assertions[match["title"]] = frozenset(line.strip() for line in lines if "assert" in line)
-    return assertions
+        lines_of[match["title"]] = frozenset(line.strip() for line in lines if "assert" in line)
+    return lines_of

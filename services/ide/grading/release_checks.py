@@ -19,11 +19,12 @@ from services.ide.grading.code_checks import (
     fits_a_sandbox,
     make_finding,
 )
-from services.ide.grading.integrity import Flag, is_test_path
+from services.ide.grading.edited_files import Flag, is_test_path, limit_review
 from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_branch_trees, find_judged_tree
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.grading.test_runs import Canary, Suite, SuiteResults, run_tests
 from services.ide.grading.tree_process import Case
+from services.ide.grading.weakened_tests import find_weakened_tests
 from services.ide.workspace.files import read_start_tree
 from services.ide.workspace.workspace import workspace_of
 from services.kernel.checks import Check, Finding
@@ -267,13 +268,13 @@ class ReleaseTestsPass(Check):
         self, judged: JudgedTree, prefix: str, start: Mapping[str, bytes], sources: Mapping[str, bytes]
     ) -> list[Flag]:
         """Whole files of public packages are long: not on the event loop."""
-        edits, flags = integrity.limit_review(judged.edits)
+        edits, flags = limit_review(judged.edits)
         code = [file for file in edits if file.path.removeprefix(prefix) in sources]
-        texts, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
+        usual_code, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
         rules: tuple[Callable[[], Iterable[Flag]], ...] = (
-            lambda: integrity.find_import_hooks(code, texts, modules),
-            lambda: integrity.find_file_flags(edits, lambda file: file in code, texts),
-            lambda: integrity.find_weakened_tests(edits, frozenset(self.outdated)),
+            lambda: integrity.find_import_hooks(code, usual_code, modules),
+            lambda: integrity.find_file_flags(edits, lambda file: file in code, usual_code),
+            lambda: find_weakened_tests(edits, frozenset(self.outdated)),
             lambda: module_files.find_stand_ins(sources, {**start, **sources_in(start, sources)}, self.import_root),
         )
         return [*flags, *(flag for rule in rules for flag in rule())]
@@ -301,9 +302,9 @@ def _below(kit: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
 
 def sources_in(start: Mapping[str, bytes], sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """New modules that stand in for none of those that were there."""
-    existing = module_files.module_paths(start, "")
+    known = module_files.module_paths(start, "")
     new = module_files.module_paths([path for path in sources if path not in start], "")
-    return {path: sources[path] for name, path in new.items() if name not in existing}
+    return {path: sources[path] for name, path in new.items() if name not in known}
 
 
 def _draw_canary(world: World, first: str) -> Canary:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict
 
-from services.ide.grading.integrity import Flag
+from services.ide.grading.edited_files import Flag
 from services.ide.grading.judged_tree import describe, find_judged_tree
 from services.ide.grading.proposals import find_own_issues, find_proposals, own_login, rows_of_agent
 from services.ide.rows import CheckRunRow, CommentRow, IssueId, ReviewRow

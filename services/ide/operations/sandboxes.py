@@ -6,10 +6,12 @@ from services.ide.errors import NotFound
 from services.ide.rows import SandboxId, SandboxRow, SandboxState
 from services.ide.tables import sandboxes
 from services.ide.workspace.workspace import workspace_of
+from services.kernel.changes import PLANTED
 from services.kernel.ids import Ids
 from services.kernel.statements import Statement
 from services.kernel.world import World
 
+_OLDEST_DAYS, _DAY_SECONDS = 9, 86_400
 _PAGE = Statement(
     sa.select(sandboxes)
     .where(sandboxes.c.id > sa.bindparam("after"))
@@ -18,6 +20,21 @@ _PAGE = Statement(
     SandboxRow,
 )
 _BY_NAME = Statement(sa.select(sandboxes).where(sandboxes.c.name == sa.bindparam("name")).limit(1), SandboxRow)
+
+
+def create_first(world: World) -> None:
+    """The sandbox that shows the workspace from the beginning: somebody started it some days ago."""
+    chance = world.chance("first sandbox")
+    seconds = _OLDEST_DAYS * _DAY_SECONDS - chance.below((_OLDEST_DAYS - 1) * _DAY_SECONDS)
+    row: SandboxRow = {
+        "id": SandboxId(make_uuid(world.ids, "sandbox")),
+        "name": "dev",
+        "state": "started",
+        "env": {},
+        "labels": {},
+        "created_at": world.clock.now_ms() - seconds * 1000 - chance.below(1000),
+    }
+    world.save(sandboxes, row, PLANTED)
 
 
 def create(world: World, name: str | None, env: dict[str, str], labels: dict[str, str]) -> SandboxRow:

@@ -1,4 +1,4 @@
-"""Moves in billing."""
+"""Sample calls in billing."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

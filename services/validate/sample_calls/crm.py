@@ -1,4 +1,4 @@
-"""Moves in the CRM."""
+"""Sample calls in the CRM."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product

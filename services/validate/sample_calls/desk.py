@@ -1,4 +1,4 @@
-"""Moves at the desk."""
+"""Sample calls at the desk."""
 
 import re
 from collections.abc import Iterator, Sequence

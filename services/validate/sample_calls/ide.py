@@ -1,4 +1,4 @@
-"""Moves in the IDE."""
+"""Sample calls in the IDE."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -18,8 +18,8 @@ async function ask(path, options) {
     throw new ApiError("the viewer does not answer: is it still running?");
   }
   if (response.status === 401) {
-    location.assign("login");
-    throw new ApiError("log in again");
+    location.assign(`login${location.hash}`);
+    throw new ApiError("sign in again");
   }
   if (!response.ok) {
     const problem = await response.json().catch(() => ({ message: `the viewer answered ${response.status}` }));
@@ -40,6 +40,11 @@ export async function sendJson(path, body, method = "POST") {
   return ask(path, { method, headers, body: text, keepalive: text.length < 15000 });
 }
 
+export async function signOut() {
+  await fetch("logout", { method: "POST", credentials: "same-origin", headers: { "x-csrf-token": token } });
+  location.assign("login");
+}
+
 export async function getSession() {
   if (bundle) return { title: bundle.title, kind: "shared", reviewer: "", capabilities: [], progress: { done: true } };
   const session = await getJson("session");
@@ -49,6 +54,10 @@ export async function getSession() {
 
 export async function getEpisodes(query) {
   return bundle ? selectShared(bundle, new URLSearchParams(query)) : getJson("episodes", query);
+}
+
+export async function getRuns(query) {
+  return getJson("runs", query);
 }
 
 export async function getGroups(query) {

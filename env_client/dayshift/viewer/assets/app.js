@@ -1,7 +1,7 @@
 // Routes, the header, and the keyboard.
 import { announce, h, replace } from "./dom.js";
-import { getJson, getSession, isShared } from "./api.js";
-import { count } from "./format.js";
+import { getJson, getSession, isShared, signOut } from "./api.js";
+import { count, visible } from "./format.js";
 import { renderList } from "./list.js";
 import { renderEpisode } from "./episode.js";
 import { renderCompare } from "./compare.js";
@@ -21,7 +21,7 @@ const KEYS = [
 ];
 const NEW_EPISODES_MS = 5000;
 const main = document.getElementById("main");
-const context = { session: null, query: "", queue: [], listQuery: "", endReview, questionsOpen: false, go: goTo, neighbour: findNeighbour };
+const context = { session: null, query: "", queue: [], listQuery: "", endReview, questionsOpen: false, filtersOpen: false, go: goTo, neighbour: findNeighbour };
 let current = null;
 let visit = 0;
 let routing = Promise.resolve();
@@ -140,6 +140,13 @@ function drawNav(page) {
   document.getElementById("source").textContent = `${title}${progress.done === false ? ` · reading: ${count(progress.episodes)} episodes so far` : ""}${queue}`;
 }
 
+// Whoever has signed in sees under which name: it stands in reviews and in the audit log.
+function drawAccount() {
+  const { capabilities, reviewer } = context.session;
+  if (!capabilities.includes("control")) return;
+  replace(document.getElementById("account"), h("span", { class: "muted" }, visible(reviewer)), " ", h("button", { type: "button", class: "quiet", onclick: signOut }, "Sign out"));
+}
+
 function isTyping(target) {
   return target instanceof HTMLElement && (target.matches("textarea, select") || (target.matches("input") && target.type !== "range"));
 }
@@ -224,6 +231,7 @@ async function start() {
     return;
   }
   document.body.classList.toggle("shared", isShared);
+  drawAccount();
   window.addEventListener("hashchange", () => route());
   document.addEventListener("keydown", handleKey);
   document.getElementById("help-button").addEventListener("click", showHelp);

@@ -6,7 +6,7 @@ import { prettyJson } from "./render.js";
 import { changeTable, differsInTimeOnly } from "./rows.js";
 import { outcomePill } from "./list.js";
 
-// A product's own books follow from what was done; they come last.
+// A product's own books follow from what was done; they come last, folded.
 const MOST_OPEN = 12;
 const BOOKS = new Set(["events", "audits", "journal", "metric_events", "sla_targets", "balance_transactions"]);
 
@@ -97,9 +97,11 @@ function argumentsOf(call) {
 // The same call a second later leaves another time in a row: such differences are folded.
 function worldDifferences(rows) {
   const timed = rows.filter((row) => differsInTimeOnly(row.left, row.right));
-  const told = rows.filter((row) => !timed.includes(row)).sort((a, b) => Number(BOOKS.has(a.table)) - Number(BOOKS.has(b.table)));
+  const isBook = (row) => BOOKS.has(row.table);
+  const told = rows.filter((row) => !timed.includes(row) && !isBook(row));
+  const books = rows.filter((row) => !timed.includes(row) && isBook(row));
   const rest = told.slice(MOST_OPEN);
-  return [told.slice(0, MOST_OPEN).map(rowDifference), rest.length ? details(`${plural(rest.length, "more row")}`, () => h("div", {}, rest.map(rowDifference))) : null, timed.length ? details(`${plural(timed.length, "row")} with other times only`, () => h("div", {}, timed.map(rowDifference))) : null];
+  return [told.slice(0, MOST_OPEN).map(rowDifference), rest.length ? details(`${plural(rest.length, "more row")}`, () => h("div", {}, rest.map(rowDifference))) : null, books.length ? details(`${plural(books.length, "row")} of the products’ own books (${[...new Set(books.map((row) => row.table))].join(", ")})`, () => h("div", {}, books.map(rowDifference))) : null, timed.length ? details(`${plural(timed.length, "row")} with other times only`, () => h("div", {}, timed.map(rowDifference))) : null];
 }
 
 function rowDifference(row) {

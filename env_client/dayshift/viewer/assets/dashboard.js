@@ -1,11 +1,13 @@
 // Numbers over many episodes, the surge monitor, agreement of reviewers, and the taxonomy.
 import { append, h, replace, svg } from "./dom.js";
 import { count, dollars, duration, percent, plural, reward, signed, visible } from "./format.js";
-import { getJson, getReviews, sendJson } from "./api.js";
+import { getJson, getReviews } from "./api.js";
+import { taxonomyPart } from "./taxonomy.js";
 import { sparkline } from "./verdict.js";
 
 export async function renderDashboard(container, context) {
   const [{ dashboard, surges }, reviews] = await Promise.all([getJson("dashboard", context.query), getReviews()]);
+  for (const rows of [dashboard.versions, dashboard.heat, dashboard.actions, dashboard.lengths]) rows.sort(byVersion);
   replace(
     container,
     h(
@@ -15,14 +17,14 @@ export async function renderDashboard(container, context) {
       surges.map(surgeCard),
       surges.length ? null : h("p", { class: "muted" }, "The surge monitor has no warning: no reward rose without its witnesses."),
       tiles(dashboard),
-      part("Policies and versions", [versionCharts(dashboard.versions), versionTable(dashboard.versions)]),
+      part("Policies and versions", [h("div", { class: "charts" }, versionCharts(dashboard.versions)), versionTable(dashboard.versions)]),
       part("Pass rate by task", heatMap(dashboard)),
-      h("div", { class: "two" }, part("Rewards", histogram(dashboard.rewards, "rewards")), part("Episode lengths", lengths(dashboard.lengths))),
+      h("div", { class: "two" }, part("Rewards", histogram(dashboard.rewards)), part("Episode lengths", lengths(dashboard.lengths))),
       part("Actions", actionTable(dashboard.actions)),
       part("Failure clusters: first refusals and errors", clusterTable(dashboard.clusters)),
-      h("div", { class: "two" }, part("Flags", tally(dashboard.flags, "flag")), part("Reviewers’ labels and blame", tally({ ...dashboard.labels, ...dashboard.blames }, "label"))),
+      h("div", { class: "two" }, part("Flags", tally(dashboard.flags, "flag")), part("Reviewers’ labels and blame", [tally(dashboard.labels, "label"), Object.keys(dashboard.blames).length ? [h("h3", {}, "Blame"), tally(dashboard.blames, "label")] : null])),
       part("Agreement between reviewers", agreementTable(reviews.agreement)),
-      part("Taxonomy", taxonomyEditor(reviews.taxonomy)),
+      part("Taxonomy", taxonomyPart(reviews.taxonomy)),
     ),
   );
 }
@@ -72,12 +74,18 @@ function filteredList(filters) {
   return `#/?${new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))}`;
 }
 
+// step-50 comes before step-100; policies stand in the order of their names.
+const natural = new Intl.Collator("en", { numeric: true });
+
+function byVersion(one, other) {
+  return natural.compare(one.policy, other.policy) || natural.compare(one.version, other.version);
+}
+
 // For each policy with several versions: the pass rate with its interval, and the mean reward.
 function versionCharts(versions) {
   const policies = new Map();
   for (const row of versions) policies.set(row.policy, [...(policies.get(row.policy) || []), row]);
-  const natural = new Intl.Collator("en", { numeric: true });
-  return [...policies].filter(([, rows]) => rows.length > 1).map(([policy, rows]) => versionChart(policy, [...rows].sort((one, other) => natural.compare(one.version, other.version))));
+  return [...policies].filter(([, rows]) => rows.length > 1).map(([policy, rows]) => versionChart(policy, rows));
 }
 
 function versionChart(policy, rows) {
@@ -109,7 +117,7 @@ function versionChart(policy, rows) {
 
 function heatMap({ heat }) {
   const columns = [...new Set(heat.map((cell) => `${cell.policy} ${cell.version}`))];
-  const families = [...new Set(heat.map((cell) => cell.family))];
+  const families = [...new Set(heat.map((cell) => cell.family))].sort();
   const find = (family, column) => heat.find((cell) => cell.family === family && `${cell.policy} ${cell.version}` === column);
   const rows = families.map((family) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: `#/?${new URLSearchParams({ family })}` }, visible(family))), columns.map((column) => heatCell(find(family, column)))));
   return dataTable(["Task", ...columns.map(visible)], rows, "Pass rate by task");
@@ -121,8 +129,32 @@ function heatCell(cell) {
   return h("td", { class: `num heat heat-${step}`, title: `${cell.passed} of ${cell.scored}` }, h("a", { href: filteredList({ family: cell.family, policy: cell.policy, version: cell.version }) }, percent(cell.pass_rate), h("span", { class: "small" }, ` (${Math.round(100 * cell.interval[0])}–${percent(cell.interval[1])})`)));
 }
 
-function histogram({ edges, counts }, what) {
-  return h("div", { class: "histogram" }, sparkline(counts, `Distribution of ${what}`), h("p", { class: "axis small muted" }, h("span", {}, signed(edges[0], 1)), h("span", {}, signed(edges[edges.length - 1], 1))));
+// The number of episodes over each range of rewards.
+function histogram({ edges, counts }) {
+  const [left, right, top, bottom, width] = [34, 8, 12, 116, 480];
+  const most = Math.max(...counts, 1);
+  const size = (width - left - right) / counts.length;
+  const y = (number) => bottom - ((bottom - top) * number) / most;
+  const first = edges[0];
+  const span = edges[edges.length - 1] - first;
+  const x = (value) => left + ((width - left - right) * (value - first)) / span;
+  const bars = counts.map((number, index) => (number ? svg("rect", { class: barClass(edges, index), x: left + index * size + 0.5, width: Math.max(1, size - 1), y: y(number), height: bottom - y(number) }, svg("title", {}, `${signed(edges[index], 2)} to ${signed(edges[index + 1], 2)}: ${plural(number, "episode")}`)) : null));
+  return h(
+    "figure",
+    { class: "bars" },
+    svg(
+      "svg",
+      { viewBox: `0 0 ${width} 134`, role: "img", "aria-label": `Distribution of rewards over ${plural(counts.reduce((sum, number) => sum + number, 0), "scored episode")}` },
+      [0, most].map((number) => [svg("line", { class: "grid", x1: left, x2: width - right, y1: y(number), y2: y(number) }), svg("text", { class: "tick", x: left - 6, y: y(number) + 3.5, "text-anchor": "end" }, count(number))]),
+      bars,
+      [first, 0, first + span].map((value, index) => svg("text", { class: "tick", x: x(value), y: 130, "text-anchor": ["start", "middle", "end"][index] }, value === 0 ? "0" : signed(value, 1))),
+    ),
+  );
+}
+
+// What is below zero was harm.
+function barClass(edges, index) {
+  return edges[index + 1] <= 0 ? "bar below" : "bar";
 }
 
 function lengths(rows) {
@@ -151,18 +183,4 @@ function agreementTable({ reviewers, rows }) {
   const names = Object.entries(reviewers).map(([name, number]) => `${name}: ${plural(number, "episode")}`);
   if (!rows.length) return h("p", { class: "muted" }, names.length ? `${names.join(", ")}. Two reviewers of the same episodes are needed.` : "No reviews yet.");
   return dataTable(["Reviewers", "Subject", "Episodes", "Agreed", "Cohen’s κ"], rows.map((row) => h("tr", {}, h("th", { scope: "row" }, `${visible(row.first)} and ${visible(row.second)}`), h("td", {}, row.subject), h("td", { class: "num" }, row.episodes), h("td", { class: "num" }, percent(row.agreed / row.episodes)), h("td", { class: "num" }, row.kappa === null ? "–" : row.kappa.toFixed(2)))), "Agreement");
-}
-
-function taxonomyEditor(taxonomy) {
-  const status = h("span", { class: "muted", role: "status" });
-  const text = h("textarea", { class: "mono", rows: "12", spellcheck: "false", "aria-label": "Taxonomy as JSON", value: JSON.stringify(taxonomy, null, 2) });
-  const save = async () => {
-    try {
-      await sendJson("taxonomy", JSON.parse(text.value), "PUT");
-      status.textContent = "saved";
-    } catch (error) {
-      status.textContent = `not saved: ${error.message}`;
-    }
-  };
-  return [h("ol", { class: "taxonomy" }, taxonomy.labels.map((label) => h("li", {}, h("strong", {}, visible(label.title)), h("span", { class: "muted" }, ` ${label.blame || ""} · ${visible(label.description)}`)))), h("details", {}, h("summary", {}, "Edit"), text, h("p", {}, h("button", { type: "button", class: "button", onclick: save }, "Save"), " ", status))];
 }

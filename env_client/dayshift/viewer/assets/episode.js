@@ -87,7 +87,7 @@ class EpisodePage {
         "div",
         { class: "episode-title" },
         h("h1", {}, outcomePill(summary), " ", visible(summary.family), h("span", { class: "muted" }, ` ${summary.split} ${summary.seed}`), " ", h("span", { class: "reward" }, reward(summary.reward))),
-        h("p", { class: "muted" }, `${visible(summary.policy)} ${visible(summary.version)}${model ? ` · ${visible(model.model)}` : ""} · ${summary.run} · ${this.key}`),
+        h("p", { class: "muted" }, `${visible(summary.policy)} ${visible(summary.version)}${model && model.model !== summary.policy ? ` · ${visible(model.model)}` : ""} · ${visible(summary.run)} · `, h("span", { title: this.key }, this.key.length > 12 ? `${this.key.slice(0, 10)}…` : this.key)),
         h("dl", { class: "facts" }, time.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
       ),
       summary.because ? h("p", { class: "because" }, visible(summary.because)) : null,
@@ -301,9 +301,10 @@ class EpisodePage {
         h("span", { class: `product p-${head.product || "none"}` }),
         h("span", { class: "op" }, visible(head.operation)),
         head.lane ? h("span", { class: `lane ${head.lane}` }, head.fault || head.lane) : null,
-        own ? h("span", { class: "actor agent" }, `${own}✎`) : null,
-        others ? h("span", { class: "actor other" }, `${others}`) : null,
-        h("span", { class: "status" }, head.status || ""),
+        own ? h("span", { class: "actor agent", title: `${plural(own, "row")} changed by the agent` }, `${own}✎`) : null,
+        others ? h("span", { class: "actor other", title: `${plural(others, "row")} changed by others` }, `${others}`) : null,
+        // What went well needs no number.
+        head.status >= 200 && head.status < 300 ? null : h("span", { class: "status" }, head.status || ""),
       ),
     );
   }

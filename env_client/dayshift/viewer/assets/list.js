@@ -1,12 +1,13 @@
 // The list of episodes and of groups, with filters.
 import { debounce, h, replace, virtualList } from "./dom.js";
 import { count, dollars, duration, percent, plural, reward, visible } from "./format.js";
-import { downloadShare, getEpisodes, getGroups, getReviews, isShared } from "./api.js";
+import { downloadShare, getEpisodes, getGroups, getReviews, getRuns, isShared } from "./api.js";
 
 const PAGE = 100;
 const MOST_SHARED = 50;
+const MOST_REWARDS = 24;
 const FILTERS = ["outcome", "family", "policy", "version", "product", "split", "flag", "fault", "label", "run"];
-const RANGES = [["min_steps", "Steps from"], ["max_steps", "to"], ["min_reward", "Reward from"], ["max_reward", "to"], ["seed", "Seed"]];
+const RANGES = [["min_steps", "Steps from"], ["max_steps", "Steps to"], ["min_reward", "Reward from"], ["max_reward", "Reward to"], ["seed", "Seed"]];
 const COLUMNS = [
   ["outcome", "Outcome"],
   ["reward", "Reward"],
@@ -18,6 +19,7 @@ const COLUMNS = [
   ["cost", "Cost"],
   ["time", "Time"],
 ];
+const VIEWS = [["episodes", "Episodes"], ["groups", "Groups"], ["runs", "Runs"]];
 const GROUP_COLUMNS = [
   ["family", "Task"],
   ["attempts", "Attempts"],
@@ -41,7 +43,7 @@ export async function renderList(container, context) {
   const query = new URLSearchParams(context.query);
   const view = query.get("view") || "episodes";
   // The keys h and l follow this list; a review that somebody left for it has ended.
-  context.listQuery = view === "groups" ? "" : listQuery(query);
+  context.listQuery = view === "episodes" ? listQuery(query) : "";
   context.endReview();
   const results = h("div", { class: "results" });
   const strip = h("div", { class: "strip" });
@@ -51,7 +53,8 @@ export async function renderList(container, context) {
   const taxonomy = (await getReviews("-")).taxonomy.labels;
   drawStrip(strip, page, query, context);
   drawFilters(filters, page, query, context, taxonomy);
-  if (view === "groups" && !isShared) await drawGroups(results, query, context);
+  if (view === "groups" && !isShared) await drawGroups(results, query);
+  else if (view === "runs" && !isShared) await drawRuns(results, query, page.failure_rate_limit);
   else drawEpisodes(results, page, query, context);
 }
 
@@ -141,10 +144,10 @@ function drawFilters(box, page, query, context, labels) {
       ),
     );
   };
-  const views = ["episodes", "groups"].map((name) => {
+  const views = VIEWS.map(([name, label]) => {
     const next = new URLSearchParams(query);
     next.set("view", name);
-    return h("a", { class: "tab", href: `#/?${next}`, "aria-current": (query.get("view") || "episodes") === name ? "page" : null }, name === "episodes" ? "Episodes" : "Groups");
+    return h("a", { class: "tab", href: `#/?${next}`, "aria-current": (query.get("view") || "episodes") === name ? "page" : null }, label);
   });
   const active = [...query.keys()].some((name) => !["view", "sort", "order"].includes(name));
   replace(
@@ -161,15 +164,27 @@ function drawFilters(box, page, query, context, labels) {
     isShared || !page.total || page.total > MOST_SHARED ? null : h("button", { type: "button", class: "button", onclick: () => downloadShare(page.rows.map((row) => row.key), true) }, `Share these ${page.total}`),
     h(
       "details",
-      { class: "more-filters", open: window.innerWidth >= 760 },
+      { class: "more-filters", open: window.innerWidth >= 760 || context.filtersOpen, ontoggle: (event) => (context.filtersOpen = event.target.open) },
       h("summary", {}, "Filters"),
       h(
         "div",
         { class: "filter-fields" },
+        sortSelect(query, (value) => change("sort", value)),
         FILTERS.map(select),
         RANGES.map(([name, label]) => h("label", { class: query.get(name) ? "field narrow set" : "field narrow" }, h("span", {}, label), h("input", { type: "number", step: "any", id: `filter-${name}`, value: query.get(name) || "", oninput: (event) => typed(name, event.target.value) }))),
       ),
     ),
+  );
+}
+
+// Where the window is too narrow for the table's head.
+function sortSelect(query, change) {
+  const orders = COLUMNS.flatMap(([name, label]) => [[`-${name}`, `${label} ↓`], [name, `${label} ↑`]]);
+  return h(
+    "label",
+    { class: query.get("sort") ? "field only-narrow set" : "field only-narrow" },
+    h("span", {}, "sort"),
+    h("select", { id: "sort", onchange: (event) => change(event.target.value) }, [["", "as recorded"], ...orders].map(([value, label]) => h("option", { value, selected: (query.get("sort") || "") === value }, label))),
   );
 }
 
@@ -190,7 +205,7 @@ function drawEpisodes(box, first, query, context) {
   };
   const list = virtualList({
     label: `${plural(first.total, "episode")}`,
-    rowHeight: narrow ? 74 : 36,
+    rowHeight: narrow ? 84 : 36,
     count: first.total,
     className: "episodes",
     role: "rowgroup",
@@ -225,9 +240,9 @@ function drawRow(row, index) {
   return h(
     "div",
     { class: "episode-row", role: "row", "aria-rowindex": String(index + 1) },
-    cell("outcome", outcomePill(row), row.flags.length ? h("span", { class: "flag", title: row.flags.join(", ") }, "⚑") : null),
+    cell("outcome", h("span", { class: `pill ${row.outcome}` }, row.outcome), row.flags.length ? h("span", { class: "flag", title: row.flags.join(", ") }, "⚑") : null),
     cell("reward", h("span", { class: `reward ${rewardClass(row.reward)}` }, reward(row.reward))),
-    cell("family", h("a", { href: `#/e/${encodeURIComponent(row.key)}` }, visible(row.family), h("span", { class: "muted" }, ` ${row.split} ${row.seed}${row.attempt ? ` #${row.attempt}` : ""}`)), row.labels.map((label) => h("span", { class: "chip" }, label)), h("span", { class: "because muted" }, visible(row.because))),
+    cell("family", h("a", { href: `#/e/${encodeURIComponent(row.key)}` }, visible(row.family), h("span", { class: "muted" }, ` ${row.split} ${row.seed}${row.attempt ? ` #${row.attempt}` : ""}`)), h("span", { class: "remarks" }, row.outcome === "unscored" && row.blame !== "harness" && row.blame ? h("span", { class: "chip" }, row.blame) : null, row.labels.map((label) => h("span", { class: "chip" }, label)), h("span", { class: "because muted" }, visible(row.because)))),
     cell("policy", visible(row.policy), row.version ? h("span", { class: "muted" }, ` ${visible(row.version)}`) : null),
     cell("steps", count(row.steps), row.refusals ? h("span", { class: "muted", title: "refusals" }, ` ${row.refusals}✗`) : null),
     cell("rows", count(row.changed_rows)),
@@ -237,7 +252,7 @@ function drawRow(row, index) {
   );
 }
 
-async function drawGroups(box, query, context) {
+async function drawGroups(box, query) {
   replace(box, h("p", { class: "muted pad" }, "Loading …"));
   const groups = await getGroups(pageQuery(query, 0));
   const wanted = query.get("order") || "";
@@ -245,14 +260,14 @@ async function drawGroups(box, query, context) {
   const flat = groups.filter((group) => group.zero_spread).length;
   replace(
     box,
-    h("p", { class: "muted pad" }, `${plural(groups.length, "group")}; ${flat} without spread${groups.length > shown.length ? "; the first 500 are shown" : ""}`),
+    h("p", { class: "muted count" }, `${plural(groups.length, "group")}; ${flat} without spread${groups.length > shown.length ? "; the first 500 are shown" : ""}`),
     h(
       "div",
-      { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Groups" },
+      { class: "scroll-x boxed", tabindex: "0", role: "region", "aria-label": "Groups" },
       h(
         "table",
         { class: "plain wide" },
-        h("thead", {}, h("tr", {}, GROUP_COLUMNS.map(([name, label]) => groupHead(name, label, wanted, query)), h("th", { scope: "col" }, "Rewards"))),
+        h("thead", {}, h("tr", {}, GROUP_COLUMNS.map(([name, label]) => groupHead(name, label, wanted, query)), h("th", { scope: "col" }, "Rewards"), h("th", {}, h("span", { class: "hidden-visually" }, "Compare")))),
         h("tbody", {}, shown.map((group) => drawGroup(group))),
       ),
     ),
@@ -279,8 +294,23 @@ function sortGroups(groups, wanted) {
   });
 }
 
+// One attempt as a chip: full marks, some reward, none or harm, no reward at all.
+function dotLink(key, value) {
+  const kind = value === null ? "none" : value <= 0 ? "down" : value > 0.995 ? "up" : "part";
+  const text = value === null ? "–" : value.toFixed(2).replace("-", "−");
+  return h("a", { class: `dot-link ${kind}`, href: `#/e/${encodeURIComponent(key)}`, title: `reward ${reward(value)}` }, text);
+}
+
+// The best and the worst attempt: what they do otherwise tells most.
+function farthest({ keys, rewards }) {
+  const scored = keys.map((key, index) => ({ key, reward: rewards[index] })).filter((one) => one.reward !== null);
+  const ordered = [...scored].sort((one, other) => other.reward - one.reward);
+  return ordered.length > 1 ? [ordered[0].key, ordered[ordered.length - 1].key] : keys.slice(0, 2);
+}
+
 function drawGroup(group) {
-  const pair = group.keys.length > 1 ? h("a", { class: "button small", href: `#/compare/${group.keys.slice(0, 2).map(encodeURIComponent).join("/")}` }, "Compare") : null;
+  const pair = group.keys.length > 1 ? h("a", { class: "button small", href: `#/compare/${farthest(group).map(encodeURIComponent).join("/")}`, title: "Compare the best attempt with the worst" }, "Compare") : null;
+  const rest = group.keys.length - MOST_REWARDS;
   return h(
     "tr",
     {},
@@ -291,6 +321,48 @@ function drawGroup(group) {
     h("td", { class: "num" }, percent(group.pass_power_k)),
     h("td", { class: "num" }, reward(group.mean_reward)),
     h("td", { class: "num" }, group.spread === null ? "–" : group.spread.toFixed(3), group.zero_spread ? h("span", { class: "pill warn" }, "zero spread") : null),
-    h("td", {}, h("span", { class: "dots" }, group.keys.map((key, index) => h("a", { class: `dot-link ${rewardClass(group.rewards[index])}`, href: `#/e/${encodeURIComponent(key)}` }, reward(group.rewards[index])))), pair),
+    h("td", { class: "rewards-cell" }, h("span", { class: "dots" }, group.keys.slice(0, MOST_REWARDS).map((key, index) => dotLink(key, group.rewards[index])), rest > 0 ? h("a", { class: "dot-link more-attempts", href: `#/?${new URLSearchParams({ group: group.group })}` }, `and ${count(rest)} more`) : null)),
+    h("td", {}, pair),
+  );
+}
+
+async function drawRuns(box, query, limit) {
+  replace(box, h("p", { class: "muted pad" }, "Loading …"));
+  const runs = await getRuns(pageQuery(query, 0));
+  const heads = ["Run", "Policies", "Episodes", "Passed", "Failed", "Unscored", "Flagged", "Pass rate", "Mean reward", "Environment failures", "Tokens", "Cost"];
+  replace(
+    box,
+    h("p", { class: "muted count" }, plural(runs.length, "run")),
+    h(
+      "div",
+      { class: "scroll-x boxed", tabindex: "0", role: "region", "aria-label": "Runs" },
+      h("table", { class: "plain wide" }, h("thead", {}, h("tr", {}, heads.map((name, index) => h("th", { scope: "col", class: index > 1 ? "num" : "" }, name)))), h("tbody", {}, runs.map((run) => drawRun(run, query, limit)))),
+    ),
+  );
+}
+
+// Each number leads to its episodes.
+function drawRun(run, query, limit) {
+  const link = (filters, ...content) => {
+    const next = new URLSearchParams(query);
+    next.delete("view");
+    for (const [name, value] of Object.entries({ run: run.run, ...filters })) next.set(name, value);
+    return h("a", { href: `#/?${next}` }, ...content);
+  };
+  const tally = (name) => h("td", { class: "num" }, run[name] ? link(name === "flagged" ? { flagged: "1" } : { outcome: name }, count(run[name])) : "0");
+  const scored = run.passed + run.failed;
+  const policies = run.policies.slice(0, 4).map(visible).join(", ") + (run.policies.length > 4 ? ` and ${run.policies.length - 4} more` : "");
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, link({}, visible(run.run)), run.unreadable ? h("span", { class: "pill warn" }, `${plural(run.unreadable, "line")} unreadable`) : null),
+    h("td", {}, policies),
+    h("td", { class: "num" }, count(run.episodes)),
+    ["passed", "failed", "unscored", "flagged"].map(tally),
+    h("td", { class: "num" }, scored ? percent(run.passed / scored, 1) : "–"),
+    h("td", { class: "num" }, reward(run.mean_reward)),
+    h("td", { class: run.failure_rate > limit ? "num bad" : "num" }, percent(run.failure_rate, 1), run.failure_rate > limit ? ` above ${percent(limit)}` : ""),
+    h("td", { class: "num" }, count(run.tokens)),
+    h("td", { class: "num" }, dollars(run.cost)),
   );
 }

@@ -6,6 +6,7 @@ import { longText, parseJson, prettyJson } from "./render.js";
 
 const MOST_LINES = 500;
 const MOST_EVENTS = 50;
+const MOST_EPISODES = 100;
 // The log is read again with every so many looks at the open episodes, and after everything that is done here.
 const LOOKS_PER_LOG = 5;
 
@@ -31,6 +32,8 @@ class LivePage {
     this.services = h("div", { class: "scroll-x" });
     this.approvals = h("div", { class: "approvals" });
     this.episodes = h("div", { class: "scroll-x" });
+    this.seats = h("span", { class: "muted small" });
+    this.finder = h("input", { type: "search", class: "live-find", "aria-label": "Find open episodes", placeholder: "task, episode or person", autocomplete: "off", oninput: () => this.showEpisodes() });
     this.audit = h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Entries of the audit log" });
     this.looks = 0;
     this.problem = h("p", { class: "bad", role: "alert" });
@@ -44,7 +47,7 @@ class LivePage {
         h("h1", {}, "Live"),
         this.problem,
         this.approvals,
-        h("section", { class: "panel", "aria-labelledby": "live-episodes" }, h("h2", { id: "live-episodes" }, "Open episodes"), this.episodes),
+        h("section", { class: "panel", "aria-labelledby": "live-episodes" }, h("div", { class: "live-title" }, h("h2", { id: "live-episodes" }, "Open episodes"), this.seats, this.finder), this.episodes),
         this.tail,
         h("section", { class: "panel", "aria-labelledby": "live-services" }, h("h2", { id: "live-services" }, "Services"), this.services),
         h("section", { class: "panel", "aria-labelledby": "live-audit" }, h("h2", { id: "live-audit" }, "Audit log"), this.audit),
@@ -69,7 +72,7 @@ class LivePage {
     const { events } = await getJson("audit");
     const rows = events.slice(0, MOST_EVENTS).map((event) =>
       h("tr", {},
-        h("td", {}, clockTime(event.at)),
+        h("td", {}, h("time", {}, clockTime(event.at))),
         h("th", { scope: "row" }, visible(event.kind)),
         h("td", {}, visible(event.person || "–")),
         h("td", { class: "mono" }, event.episode_id ? h("a", { "data-key": `${event.at}-${event.kind}-${event.episode_id}`, href: `#/e/${encodeURIComponent(event.episode_id)}` }, event.episode_id.slice(0, 8)) : event.product || "–"),
@@ -91,7 +94,8 @@ class LivePage {
   show(overview) {
     this.complain("");
     this.showServices(overview);
-    this.showEpisodes(overview);
+    this.latest = overview;
+    this.showEpisodes();
     this.showApprovals(overview.approvals);
   }
 
@@ -113,13 +117,24 @@ class LivePage {
     replace(this.services, table(["Service", "State", "Episodes", "Requests/s", "p99", "Memory"], rows));
   }
 
-  showEpisodes(overview) {
-    if (!overview.episodes.length) {
-      replace(this.episodes, h("p", { class: "muted" }, "No episode is open."));
+  // What needs somebody stands first; of a training run's many episodes the others are found by their task or id.
+  showEpisodes() {
+    if (!this.latest) return;
+    const { episodes, max_episodes: most } = this.latest;
+    const words = this.finder.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const textOf = (episode) => `${episode.task || "free play"} seed ${episode.seed} ${episode.episode_id} ${episode.held_by || ""} ${episode.because || ""}`.toLowerCase();
+    const found = episodes.filter((episode) => words.every((word) => textOf(episode).includes(word)));
+    const rank = (episode) => (episode.because ? 0 : episode.held_by ? 1 : 2);
+    const shown = found.sort((one, other) => rank(one) - rank(other)).slice(0, MOST_EPISODES);
+    this.seats.textContent = `${count(episodes.length)} of at most ${count(most)}`;
+    this.finder.hidden = episodes.length < 2 && !words.length;
+    if (!shown.length) {
+      replace(this.episodes, h("p", { class: "muted" }, episodes.length ? "No open episode matches." : "No episode is open."));
       return;
     }
-    const rows = overview.episodes.map((episode) => this.drawEpisode(episode));
-    redraw(this.episodes, table(["Episode", "Task", "Steps", "Clock", "Lease", "State", "Do"], rows));
+    const rows = shown.map((episode) => this.drawEpisode(episode));
+    const rest = found.length - shown.length;
+    redraw(this.episodes, table(["Episode", "Task", "Steps", "Clock", "Lease", "State", "Do"], rows), rest ? h("p", { class: "muted small" }, `and ${count(rest)} more: search for a task or an episode`) : null);
   }
 
   drawEpisode(episode) {
@@ -130,10 +145,10 @@ class LivePage {
       h("th", { scope: "row", class: "mono" }, episode.episode_id.slice(0, 8)),
       h("td", {}, episode.task || "free play", h("span", { class: "muted" }, ` · seed ${episode.seed}`)),
       h("td", { class: "num" }, `${count(episode.steps)}${budget}`),
-      h("td", {}, clockTime(episode.clock)),
-      h("td", {}, episode.lease_left === null ? "held" : duration(episode.lease_left)),
+      h("td", {}, h("time", {}, clockTime(episode.clock))),
+      h("td", {}, h("time", {}, episode.lease_left === null ? "held" : duration(episode.lease_left))),
       h("td", {}, h("span", { class: `pill ${state[0]}` }, state[1])),
-      h("td", { class: "actions" }, deed("watch", "Follow"), episode.held_by ? deed("resume", "Resume") : deed("pause", "Pause"), deed("takeover", "Take over"), deed("close", "Close")),
+      h("td", {}, h("div", { class: "actions" }, deed("watch", "Follow"), episode.held_by ? deed("resume", "Resume") : deed("pause", "Pause"), deed("takeover", "Take over"), deed("close", "Close"))),
     );
   }
 
@@ -186,7 +201,7 @@ class LivePage {
       h("label", { for: id }, "Other words (they are written on the thread)"),
       note,
       h("p", { class: "actions" },
-        h("button", { type: "button", class: "button", onclick: () => decide("approve") }, "Approve"),
+        h("button", { type: "button", class: "button primary", onclick: () => decide("approve") }, "Approve"),
         h("button", { type: "button", class: "button", onclick: () => decide("decline") }, "Decline"),
       ),
     );
@@ -269,7 +284,7 @@ class Tail {
         h("h3", {}, "Play on from here"),
         h("label", { for: "play-operation" }, "Operation"), operation, options, schema,
         h("label", { for: "play-arguments" }, "Arguments, as JSON"), values,
-        h("p", { class: "actions" }, h("button", { type: "button", class: "button", onclick: send }, "Send"), h("button", { type: "button", class: "button", onclick: resume }, "Hand back to the agent")),
+        h("p", { class: "actions" }, h("button", { type: "button", class: "button primary", onclick: send }, "Send"), h("button", { type: "button", class: "button", onclick: resume }, "Hand back to the agent")),
         answer,
       ),
     );

@@ -5,6 +5,7 @@ import { bytes, epoch, money, oneLine, plural, terminalPieces, visible } from ".
 const FIRST_CHARS = 6000;
 const MORE_CHARS = 60000;
 const MOST_ROWS = 40;
+const MOST_DEPTH = 200;
 
 // Text in chunks: a long one is not laid out at once.
 export function longText(text, { mono = true, label = "" } = {}) {
@@ -48,16 +49,51 @@ export function renderAnswer(body, raw, download) {
   const cut = body.answer_bytes > body.answer.length;
   if (cut) {
     append(box, [
-      h("p", { class: "note" }, `The first ${bytes(body.answer.length)} of ${bytes(body.answer_bytes)}. `, download),
+      h("p", { class: "note" }, `The first ${bytes(body.answer.length)} of ${bytes(body.answer_bytes)}${raw ? "" : ", as far as it is whole"}. `, download),
     ]);
   }
   if (!body.answer) return append(box, [h("p", { class: "muted" }, "No body.")]);
-  const value = raw || cut ? undefined : parseJson(body.answer);
-  if (value === undefined) {
-    const whole = cut ? undefined : parseJson(body.answer);
-    return append(box, [whole === undefined ? plainText(body) : prettyJson(whole)]);
-  }
+  const value = cut ? parseCut(body.answer) : parseShallow(body.answer);
+  if (value === undefined) return append(box, [plainText(body)]);
+  if (raw) return append(box, [cut ? longText(body.answer) : prettyJson(value)]);
   return append(box, [renderValue(value, body)]);
+}
+
+// Nothing that products answer is nested so deeply; what is would take more memory as indented text than there is.
+function parseShallow(text) {
+  return scanJson(text, text.length, () => {}) <= MOST_DEPTH ? parseJson(text) : undefined;
+}
+
+// As much of a cut document as is whole: it ends after its last whole record, and what is open is closed.
+export function parseCut(text) {
+  let [shallow, deep] = [0, 0];
+  const depth = scanJson(text, text.length, (at, open) => {
+    deep = at;
+    if (open.length <= 2) shallow = at;
+  });
+  const end = shallow || deep;
+  if (!end || depth > MOST_DEPTH) return undefined;
+  let closing = [];
+  scanJson(text, end + 1, (at, open) => (closing = open));
+  return parseJson(text.slice(0, end) + closing.reverse().join(""));
+}
+
+// Calls `onComma` at every comma between values with the brackets that are open there; returns the largest depth.
+function scanJson(text, end, onComma) {
+  const open = [];
+  let inText = false;
+  let depth = 0;
+  for (let at = 0; at < end; at++) {
+    const sign = text[at];
+    if (inText) {
+      if (sign === "\\") at++;
+      else if (sign === '"') inText = false;
+    } else if (sign === '"') inText = true;
+    else if (sign === "{" || sign === "[") depth = Math.max(depth, open.push(sign === "{" ? "}" : "]"));
+    else if (sign === "}" || sign === "]") open.pop();
+    else if (sign === ",") onComma(at, open);
+  }
+  return depth;
 }
 
 function plainText(body) {

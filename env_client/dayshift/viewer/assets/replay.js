@@ -38,7 +38,7 @@ function describe(outcome) {
 
 function access(opened) {
   return h("div", {},
-    h("p", {}, `Episode ${opened.episode_id} is open in this state. It is on the live page, where you can take it over.`),
+    h("p", {}, `Episode ${opened.episode_id} is open in this state. `, h("a", { href: "#/live" }, "Take it over on the live page"), ", or call the products:"),
     h("ul", {}, Object.entries(opened.products).map(([name, { base_url, credential }]) => h("li", { class: "mono" }, `${name}: ${base_url} · ${credential}`))),
   );
 }

@@ -123,7 +123,7 @@ function labelButton(label, index, state, toggle) {
   return h(
     "button",
     { type: "button", class: "label-button", "data-key": `label-${label.id}`, "aria-pressed": String(state.labels.includes(label.id)), title: label.description, onclick: () => toggle(label.id) },
-    index < 9 ? h("kbd", {}, index + 1) : null,
+    index < 9 ? h("kbd", {}, index + 1) : h("span", { class: "no-key" }),
     h("span", {}, visible(label.title)),
   );
 }

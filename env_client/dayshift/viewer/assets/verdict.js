@@ -12,7 +12,7 @@ export function rowLink(key, row) {
 
 export function renderVerdict(detail) {
   const verdict = detail.verdict;
-  if (!verdict) return renderQuarantine(detail);
+  if (!verdict) return h("div", { class: "verdict" }, renderQuarantine(detail));
   const goals = detail.findings.filter((finding) => finding.weight > 0);
   // The broken ones first: of twenty rules, they decided.
   const rules = detail.findings.filter((finding) => finding.weight <= 0).sort((one, other) => Number(one.held) - Number(other.held));
@@ -43,6 +43,7 @@ function renderQuarantine(detail) {
     { class: "card refusal" },
     h("h3", {}, "No reward"),
     why ? h("p", {}, h("strong", {}, `${why.blame}: ${why.kind}`), ` ${visible(why.because)}`) : h("p", {}, "The episode ended without a verdict."),
+    h("p", { class: "muted" }, why?.blame === "harness" ? "The environment failed: the episode counts as an environment failure, and trains nobody." : "It counts neither for nor against the policy."),
   );
 }
 
@@ -68,7 +69,7 @@ function waterfall({ bars, formula, derived }) {
           h(
             "tr",
             { class: bar.kind },
-            h("th", { scope: "row" }, visible(bar.label)),
+            h("th", { scope: "row" }, breakable(bar.label)),
             h("td", { class: "muted small" }, bar.detail),
             h(
               "td",
@@ -82,6 +83,11 @@ function waterfall({ bars, formula, derived }) {
       ),
     ),
   );
+}
+
+// A check's name may be broken where its words begin, so that no word is.
+function breakable(label) {
+  return visible(label).split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, index) => (index ? [h("wbr"), part] : [part]));
 }
 
 function findingList(findings, key) {
@@ -98,8 +104,7 @@ function findingList(findings, key) {
               "div",
               {},
               h("p", {}, visible(finding.because)),
-              h("p", { class: "muted small" }, `${finding.product} · ${finding.check} · weight ${finding.weight} · score ${Number(finding.score.toFixed(4))}`),
-              finding.note ? h("p", { class: "muted small" }, finding.note) : null,
+              h("p", { class: "muted small" }, [finding.product, finding.check, `weight ${String(finding.weight).replace("-", "−")}`, `score ${Number(finding.score.toFixed(4))}`].filter(Boolean).join(" · "), finding.note ? [" · ", h("span", {}, finding.note)] : null),
               finding.rows.length ? h("p", { class: "small" }, finding.rows.map((row) => [rowLink(key, row), " "])) : null,
             ),
           ),

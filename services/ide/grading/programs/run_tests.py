@@ -81,24 +81,24 @@ class _RunnerParts:
 
     def __init__(self, modules: tuple[str, ...]) -> None:
         self._parts: list[tuple[Any, str, Any, Any]] = []
-        visited: set[type] = set()
+        classes: set[type] = set()
         for name in modules:
             try:
                 module = import_module(name)
             except ImportError:
                 # Another version of the runner has other modules.
                 continue
-            self._remember(module, name, visited)
+            self._remember(module, name, classes)
 
-    def _remember(self, owner: Any, module: str, visited: set[type]) -> None:
+    def _remember(self, owner: Any, module: str, classes: set[type]) -> None:
         for name, value in list(vars(owner).items()):
             if isinstance(value, (FunctionType, classmethod, staticmethod, property)):
                 self._parts.append((owner, name, value, getattr(value, "__code__", None)))
             elif isinstance(value, type) and value.__module__ == module:
                 self._parts.append((owner, name, value, None))
-                if value not in visited:
-                    visited.add(value)
-                    self._remember(value, module, visited)
+                if value not in classes:
+                    classes.add(value)
+                    self._remember(value, module, classes)
 
     def find_changed(self) -> str | None:
         for owner, name, value, code in self._parts:
