@@ -8,8 +8,8 @@ from dayshift.operations import Operation
 
 MAX_ANSWER_CHARS = 16_000
 
-_PAGE_SIZES = ("limit", "per_page", "page[size]", "pageSize", "count", "depth")
-_NEXT_PAGES = ("after", "starting_after", "page[after]", "page", "offset", "cursor", "nextPageToken")
+_PAGE_SIZES = ("limit", "per_page", "page_size", "pageSize", "count", "depth")
+_NEXT_PAGES = ("after", "starting_after", "page_after", "page", "offset", "cursor", "nextPageToken")
 _FIELDS = ("properties", "fields", "include_fields")
 _NARROWER = ("query", "q", "filterGroups", "path", "pattern", "since", "status", "created")
 _CUT = "… ({} more characters)"
@@ -52,7 +52,7 @@ def _hint(operation: Operation | None) -> str:
     """Says which arguments of the operation make its answer smaller or give the rest."""
     if operation is None:
         return ""
-    names = operation.arguments_by_name
+    names = operation.rename_for_model(operation.arguments_by_name)
     ways = [
         *(f"fewer at once with {name}" for name in _find_first(_PAGE_SIZES, names)),
         *(f"the rest with {name}" for name in _find_first(_NEXT_PAGES, names)),

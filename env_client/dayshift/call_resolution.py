@@ -9,11 +9,12 @@ from dayshift.public_links import is_link, read_link
 
 
 def resolve_call(call: Call, operations: Catalogue, public_urls: Mapping[str, str]) -> Call:
-    """Returns the call under the name of its operation; a link of a product's answer becomes the call behind it."""
+    """Returns the call under its operation's own names; a link of a product's answer becomes the call behind it."""
     if call.operation == CALL:
         call = unwrap_call(call)
     if is_link(call.operation):
         call = read_link(call, operations, public_urls)
     if call.operation in LOOKUPS:
         return call
-    return Call(operations[call.operation].name, call.arguments)
+    operation = operations[call.operation]
+    return Call(operation.name, operation.rename_from_model(call.arguments))

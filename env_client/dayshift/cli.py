@@ -293,6 +293,9 @@ def _add_run_commands(commands: "argparse._SubParsersAction[ArgumentParser]") ->
         "--retries", type=parse_not_negative, default=6, help="after a provider's failure (default %(default)s)"
     )
     model.add_argument("--price-input", type=parse_number, metavar="DOLLARS", help="for a million input tokens")
+    model.add_argument(
+        "--price-cached", type=parse_number, metavar="DOLLARS", help="for a million cached ones (default --price-input)"
+    )
     model.add_argument("--price-output", type=parse_number, metavar="DOLLARS", help="for a million output tokens")
     work = parser.add_argument_group("tasks")
     work.add_argument(
@@ -306,7 +309,12 @@ def _add_run_commands(commands: "argparse._SubParsersAction[ArgumentParser]") ->
     work.add_argument("--split", choices=_SPLITS, default="train", help="of its instances (default %(default)s)")
     work.add_argument("--world", default="standard", help="the company's size (default %(default)s)")
     work.add_argument("--faults", default="none", help=_FAULTS_HELP)
-    work.add_argument("--surface", default="core", help="the tools: core, search, task, full (default %(default)s)")
+    work.add_argument(
+        "--surface",
+        default="core",
+        help="the tools: core, search, full, 'only(crm.contacts.*,…)', or task(N), which is recorded as assisted "
+        "(default %(default)s)",
+    )
     work.add_argument(
         "--answer-chars", type=parse_positive, default=16_000, help="of a tool's answer (default %(default)s)"
     )

@@ -212,20 +212,29 @@ class AsyncEpisode(_EpisodeState):
         policy_version: str | None = None,
         **options: Unpack[EpisodeOptions],
     ) -> Self:
-        """As `Episode.open`."""
+        """As `Episode.open`. Whoever is cancelled meanwhile leaves no open episode behind."""
         request = task if isinstance(task, OpenRequest) else open_request(task=task, seed=seed, **options)
         session = connection or AsyncConnection()
         labels = PolicyLabels.cut(policy, policy_version)
-        opening = EpisodeProtocol.open(
+        flow = EpisodeProtocol.open(
             session.address.control, request, retries, surface, max_answer_chars, max_steps, labels
         )
+        opening = asyncio.create_task(session.run(flow))
         try:
-            protocol = await session.run(opening)
-        except BaseException:
+            protocol = await asyncio.shield(opening)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                await cls._close_opened(opening, session)
             if connection is None:
                 await session.close()
             raise
         return cls(protocol, session, owns_connection=connection is None, supervisor=supervisor)
+
+    @classmethod
+    async def _close_opened(cls, opening: "asyncio.Task[EpisodeProtocol]", session: AsyncConnection) -> None:
+        """The stack may hold the episode by now, and nobody else would know its id."""
+        with suppress(HarnessFault, UsageError):
+            await cls(await opening, session).close()
 
     async def step(self, operation: str | Call, /, **arguments: Any) -> Step:
         return await self.act(_to_call(operation, arguments))

@@ -28,6 +28,11 @@ _DROPPED = frozenset(
         "minimum",
         "exclusiveMinimum",
         "exclusiveMaximum",
+        # Not JSON Schema's: so pydantic writes bounds that it cannot tell otherwise.
+        "ge",
+        "gt",
+        "le",
+        "lt",
     )
 )
 # A larger maximum bounds the type and not the choice.

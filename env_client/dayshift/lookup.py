@@ -136,7 +136,10 @@ def describe(operation: Operation) -> str:
 
 
 def _summarise(operation: Operation) -> str:
-    arguments = [argument.name + ("" if argument.required else "?") for argument in operation.arguments]
+    required = {name: argument.required for name, argument in operation.arguments_by_name.items()}
+    arguments = [
+        name + ("" if is_required else "?") for name, is_required in operation.rename_for_model(required).items()
+    ]
     return f"{operation.name}({', '.join(arguments)}): {_first_sentence(operation.description)}"
 
 

@@ -22,9 +22,13 @@ class Prices:
 
     input: float
     output: float
+    # Of input that the provider has in its cache; None: as of other input.
+    cached: float | None = None
 
-    def cost(self, input_tokens: int, output_tokens: int) -> float:
-        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+    def cost(self, record: ModelRecord) -> float:
+        cached = self.input if self.cached is None else self.cached
+        fresh_tokens = record.input_tokens - record.cached_tokens
+        return (fresh_tokens * self.input + record.cached_tokens * cached + record.output_tokens * self.output) / 1e6
 
 
 @dataclass
@@ -103,7 +107,7 @@ class ModelEpisode:
         )
         if self.prices is None:
             return record
-        return record.model_copy(update={"cost": self.prices.cost(record.input_tokens, record.output_tokens)})
+        return record.model_copy(update={"cost": self.prices.cost(record)})
 
 
 def _record_turn(reply: Reply, request: SentRequest, seconds: float, first: int, last: int) -> ModelTurn:

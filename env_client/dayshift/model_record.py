@@ -55,6 +55,11 @@ class ModelRecord(Message):
         return sum(turn.output_tokens for turn in self.turns)
 
     @property
+    def cached_tokens(self) -> int:
+        """Those of the input that the provider had in its cache."""
+        return sum(turn.cached_tokens for turn in self.turns)
+
+    @property
     def seconds(self) -> float:
         """The time that the provider took."""
         return sum(turn.seconds for turn in self.turns)

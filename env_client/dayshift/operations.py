@@ -16,7 +16,11 @@ from dayshift.lean_schema import JsonSchema, describe_fields, leave_out, make_le
 if TYPE_CHECKING:
     from dayshift.tool_surface import Surface
 
-_MAX_TOOL_NAME_CHARS = 64
+_LONGEST_NAME = 64
+_OTHER_TOOL_LETTERS = re.compile(r"[^a-zA-Z0-9_-]")
+# Anthropic's API refuses every request with a tool that names a parameter otherwise.
+_PARAMETER_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{1,{_LONGEST_NAME}}}")
+_OTHER_PARAMETER_LETTERS = re.compile(r"[^a-zA-Z0-9_.-]+")
 _HARNESS = ""
 
 
@@ -112,15 +116,45 @@ class Operation:
     @cached_property
     def lean_schema(self) -> dict[str, Any]:
         """The schema as a model is given it."""
-        return make_lean(describe_fields(self.schema, self.parameter_texts))
+        lean = make_lean(describe_fields(self.schema, self.parameter_texts))
+        if not self.parameter_names:
+            return lean
+        required = [self.parameter_names.get(name, name) for name in lean.get("required", ())]
+        named = {**lean, "properties": self.rename_for_model(lean["properties"])}
+        return {**named, "required": required} if required else named
 
     @cached_property
     def tool_name(self) -> str:
         """The name in the alphabet that model providers allow; a long name ends in a digest."""
-        name = re.sub(r"[^a-zA-Z0-9_-]", "_", self.name)
-        if len(name) <= _MAX_TOOL_NAME_CHARS:
-            return name
-        return f"{name[: _MAX_TOOL_NAME_CHARS - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        return _shorten(_OTHER_TOOL_LETTERS.sub("_", self.name))
+
+    @cached_property
+    def parameter_names(self) -> Mapping[str, str]:
+        """Names for models of the parameters whose own names providers refuse: `page_after` for `page[after]`."""
+        names: dict[str, str] = {}
+        for name in self.arguments_by_name:
+            if not _PARAMETER_NAME.fullmatch(name):
+                allowed = _OTHER_PARAMETER_LETTERS.sub("_", name).strip("_")
+                while allowed in self.arguments_by_name or allowed in names.values():
+                    allowed += "_"
+                names[name] = _shorten(allowed)
+        return names
+
+    def rename_for_model(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the arguments, or anything by their names, under the names that a tool's schema has."""
+        return {self.parameter_names.get(name, name): value for name, value in arguments.items()}
+
+    def rename_from_model(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns the arguments under their own names; a call may use those or the ones of the tool's schema."""
+        if not self._own_names or not arguments.keys() & self._own_names.keys():
+            return arguments
+        own = {name: self._own_names.get(name, name) for name in arguments}
+        # Of a parameter that is given under both names, the second is refused as unknown.
+        return {name if own[name] in arguments else own[name]: value for name, value in arguments.items()}
+
+    @cached_property
+    def _own_names(self) -> Mapping[str, str]:
+        return {model_name: name for name, model_name in self.parameter_names.items()}
 
     @cached_property
     def core(self) -> "Operation":
@@ -247,6 +281,13 @@ class Catalogue(Mapping[str, Operation]):
 
         matches = get_close_matches(name, self.names, n=3, cutoff=0.4)
         return f"did you mean {' or '.join(matches)}?" if matches else f"there are {len(self)}, from {self.names[0]} on"
+
+
+def _shorten(name: str) -> str:
+    """Returns a name of at most 64 characters; a long one ends in a digest."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def harness_operation(name: str, description: str, arguments: tuple[Argument, ...]) -> Operation:

@@ -154,7 +154,7 @@ def build_histogram(values: Sequence[float], low: float, high: float) -> Histogr
     return Histogram(tuple(low + width * index for index in range(_BINS + 1)), tuple(counts))
 
 
-def wilson_interval(passed: int, judged: int) -> tuple[float, float]:
+def wilson_interval(passed: float, judged: float) -> tuple[float, float]:
     """Computes Wilson's 95 % interval of a share, which stays between 0 and 1 and holds for few episodes."""
     share, spread = passed / judged, _Z**2 / judged
     middle = (share + spread / 2) / (1 + spread)

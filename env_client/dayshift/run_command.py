@@ -54,7 +54,7 @@ class RunProgress:
     def _line(self) -> str:
         rate = f"{self._passed / self._scored:.1%}" if self._scored else "–"
         unscored = self._finished - self._scored
-        cost = f", ${self._cost:.2f}" if self._cost else ""
+        cost = f", ${self._cost:.{2 if self._cost >= 1 else 4}f}" if self._cost else ""
         return (
             f"{self._finished}/{self._total} episodes, {rate} passed, {unscored} unscored, "
             f"{self._tokens:,} tokens{cost}"
@@ -123,7 +123,7 @@ def _report(folder: Path, model: str) -> int:
     page.write_text(render_html(summarise(trajectories), f"Dayshift: {model}"), encoding="utf-8")
     summary = summarise_run(trajectories)
     print(render_run(summary))
-    print(f"recordings: {folder}\npage: {page}")
+    print(f"recordings: {folder}\npage: {page}\nread them, step by step: dayshift view {folder}")
     return 1 if summary.client_bugs or summary.refused or not summary.total.scored else 0
 
 
@@ -169,4 +169,6 @@ def _build_sampling(args: argparse.Namespace) -> Sampling:
 def _build_prices(args: argparse.Namespace) -> Prices | None:
     if (args.price_input is None) != (args.price_output is None):
         raise UsageError("give both --price-input and --price-output, in dollars for a million tokens")
-    return None if args.price_input is None else Prices(args.price_input, args.price_output)
+    if args.price_cached is not None and args.price_input is None:
+        raise UsageError("--price-cached needs --price-input and --price-output")
+    return None if args.price_input is None else Prices(args.price_input, args.price_output, args.price_cached)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import comb, sqrt
 from statistics import fmean, variance
 
@@ -42,6 +43,8 @@ class FamilyResult:
     episodes: int
     scored: int
     passed: int
+    # Of the pass rate, with 95 %.
+    interval: tuple[float, float] | None
     # k is the number of attempts at each instance; None where no instance has as many scored attempts.
     pass_at_k: float | None
     pass_power_k: float | None
@@ -116,16 +119,15 @@ def _describe_cause(quarantine: Quarantine) -> str:
 def _summarise(family: str, episodes: Sequence[Trajectory], k: int) -> FamilyResult:
     scored = [episode for episode in episodes if episode.scored]
     rewards = [episode.reward for episode in scored if episode.reward is not None]
-    groups: dict[str, list[bool]] = defaultdict(list)
-    for episode in scored:
-        groups[episode.group or episode.manifest.episode_id].append(episode.ending == "passed")
-    complete = [attempts for attempts in groups.values() if len(attempts) >= k]
+    groups = _group_attempts(scored)
+    complete = [attempts for attempts in groups if len(attempts) >= k]
     costs = [episode.model.cost for episode in episodes if episode.model and episode.model.cost is not None]
     return FamilyResult(
         family=family,
         episodes=len(episodes),
         scored=len(scored),
-        passed=sum(episode.ending == "passed" for episode in scored),
+        passed=sum(map(sum, groups)),
+        interval=rate_interval(groups) if groups else None,
         pass_at_k=fmean(pass_at(len(attempts), sum(attempts), k) for attempts in complete) if complete else None,
         pass_power_k=fmean(pass_power(len(attempts), sum(attempts), k) for attempts in complete) if complete else None,
         mean_reward=fmean(rewards) if rewards else None,
@@ -141,6 +143,37 @@ def count_tokens(trajectory: Trajectory) -> int:
     if trajectory.model is not None and (tokens := trajectory.model.input_tokens + trajectory.model.output_tokens):
         return tokens
     return trajectory.cost.tokens_estimated
+
+
+def _group_attempts(scored: Iterable[Trajectory]) -> list[list[bool]]:
+    """Returns for each instance which of the attempts at it passed."""
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for episode in scored:
+        groups[episode.group or episode.manifest.episode_id].append(episode.ending == "passed")
+    return list(groups.values())
+
+
+def count_independent(groups: Sequence[Sequence[bool]]) -> float:
+    """Returns how many independent attempts would say as much as these, which are grouped by instance.
+
+    Attempts at one instance are alike: the less its attempts differ among themselves, the fewer count. The number is
+    at least that of the instances and at most that of the attempts.
+    """
+    attempts, passed = sum(map(len, groups)), sum(map(sum, groups))
+    rate = passed / attempts
+    if len(groups) == 1 or rate in (0.0, 1.0):
+        return len(groups)
+    squares = sum((sum(group) - rate * len(group)) ** 2 for group in groups)
+    variance_of_rate = len(groups) / (len(groups) - 1) * squares / attempts**2
+    if not variance_of_rate:
+        return attempts
+    return min(attempts, max(len(groups), rate * (1 - rate) / variance_of_rate))
+
+
+def rate_interval(groups: Sequence[Sequence[bool]]) -> tuple[float, float]:
+    """Returns Wilson's 95 % interval of the pass rate of attempts that are grouped by instance."""
+    number = count_independent(groups)
+    return wilson_interval(number * sum(map(sum, groups)) / sum(map(len, groups)), number)
 
 
 def pass_at(attempts: int, passed: int, k: int) -> float:
@@ -197,13 +230,12 @@ def render_run(summary: RunSummary) -> str:
 
 
 def _cells(result: FamilyResult, *, with_cost: bool) -> tuple[str, ...]:
-    low, high = wilson_interval(result.passed, result.scored) if result.scored else (0.0, 0.0)
     return (
         result.family,
         str(result.episodes),
         str(result.passed),
         _percent(result.rate),
-        f"{low:.0%} – {high:.0%}" if result.scored else "–",
+        "–" if result.interval is None else f"{result.interval[0]:.0%} – {result.interval[1]:.0%}",
         _percent(result.pass_at_k),
         _percent(result.pass_power_k),
         "–" if result.mean_reward is None else f"{result.mean_reward:+.3f}",
@@ -254,20 +286,40 @@ def _group_scored_by_family(trajectories: Iterable[Trajectory]) -> dict[str, lis
 
 
 def _compare(family: str, first: Sequence[Trajectory], second: Sequence[Trajectory]) -> Comparison:
-    passed = [sum(episode.ending == "passed" for episode in side) for side in (first, second)]
-    rewards = [[episode.reward for episode in side if episode.reward is not None] for side in (first, second)]
-    spread = sum(variance(side) / len(side) if len(side) > 1 else 0.0 for side in rewards)
+    groups = [_group_attempts(side) for side in (first, second)]
+    rates = [sum(map(sum, side)) / sum(map(len, side)) for side in groups]
+    numbers = [count_independent(side) for side in groups]
+    rewards = [_group_rewards(side) for side in (first, second)]
+    means = [fmean(chain.from_iterable(side)) for side in rewards]
     return Comparison(
         family=family,
-        first_rate=passed[0] / len(first),
-        second_rate=passed[1] / len(second),
-        interval=difference_interval(passed[0], len(first), passed[1], len(second)),
-        reward_difference=fmean(rewards[1]) - fmean(rewards[0]),
-        reward_reach=_Z * sqrt(spread),
+        first_rate=rates[0],
+        second_rate=rates[1],
+        interval=difference_interval(rates[0] * numbers[0], numbers[0], rates[1] * numbers[1], numbers[1]),
+        reward_difference=means[1] - means[0],
+        reward_reach=_Z * sqrt(sum(map(variance_of_mean, rewards))),
     )
 
 
-def difference_interval(first: int, of_first: int, second: int, of_second: int) -> tuple[float, float]:
+def _group_rewards(scored: Iterable[Trajectory]) -> list[list[float]]:
+    groups: dict[str, list[float]] = defaultdict(list)
+    for episode in scored:
+        groups[episode.group or episode.manifest.episode_id].append(episode.reward or 0.0)
+    return list(groups.values())
+
+
+def variance_of_mean(groups: Sequence[Sequence[float]]) -> float:
+    """By the spread between instances, and at least that of as many independent attempts."""
+    values = list(chain.from_iterable(groups))
+    independent = variance(values) / len(values) if len(values) > 1 else 0.0
+    if len(groups) == 1:
+        return independent
+    mean = fmean(values)
+    squares = sum((sum(group) - mean * len(group)) ** 2 for group in groups)
+    return max(len(groups) / (len(groups) - 1) * squares / len(values) ** 2, independent)
+
+
+def difference_interval(first: float, of_first: float, second: float, of_second: float) -> tuple[float, float]:
     """Newcombe's interval of the difference of two shares, which is made of the two Wilson intervals."""
     rates = first / of_first, second / of_second
     (low_1, high_1), (low_2, high_2) = wilson_interval(first, of_first), wilson_interval(second, of_second)

@@ -80,9 +80,12 @@ class Surface:
         """Returns the tool and the arguments with which a model that has this surface makes a call."""
         target = self.operations.find(operation)
         name = operation if target is None else target.name
-        if target is None or name in self._names or call_tool().name not in self._names:
-            return (name if target is None else target.tool_name), dict(arguments)
-        return call_tool().tool_name, {"operation": name, "arguments": dict(arguments)}
+        if target is None:
+            return name, dict(arguments)
+        renamed = target.rename_for_model(arguments)
+        if name in self._names or call_tool().name not in self._names:
+            return target.tool_name, renamed
+        return call_tool().tool_name, {"operation": name, "arguments": renamed}
 
     @cached_property
     def _names(self) -> frozenset[str]:

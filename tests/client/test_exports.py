@@ -87,6 +87,15 @@ def test_a_row_holds_the_models_own_words_and_its_own_tools(runs: Runs, operatio
     assert len(json.dumps(row)) < 60_000
 
 
+def test_what_a_server_gave_of_a_models_reasoning_is_exported_under_one_name(runs: Runs, operations: Catalogue) -> None:
+    (trajectory,) = runs("openai/thinking", "--seeds", "1")
+    (row,) = build_chat_rows([as_passed(trajectory)], operations)
+
+    replies = [message for message in row["messages"] if message["role"] == "assistant"]
+    assert [reply.get("reasoning_content") for reply in replies] == ["look first"] * 2
+    assert all(reply.keys() <= {"role", "content", "tool_calls", "reasoning_content"} for reply in replies)
+
+
 def test_a_completion_row_is_exactly_what_was_sent_and_written(runs: Runs, operations: Catalogue) -> None:
     before = len(runs.provider.requests)
     trajectories = runs("openai/solver", "--seeds", "1")

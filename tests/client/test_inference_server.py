@@ -59,31 +59,37 @@ def run_judge(program: str, *arguments: str, home: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language model with random weights and a token for each byte."""
-    folder = tmp_path_factory.mktemp("tiny-model")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of two language models with a token for each byte."""
+    folder = tmp_path_factory.mktemp("models")
     run_judge("tiny_model.py", str(folder), home=folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def server(tiny_model: Path) -> Iterator[str]:
-    """`transformers serve` with that model."""
+def tiny_model(models: Path) -> Path:
+    """Random weights."""
+    return models / "untrained"
+
+
+@pytest.fixture(scope="module")
+def server(models: Path) -> Iterator[str]:
+    """`transformers serve`, which loads the model that a request names."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     program = python_of("inference").parent / "transformers"
-    with (tiny_model / "server.log").open("w") as log:
+    with (models / "server.log").open("w") as log:
         serving = subprocess.Popen(
-            [str(program), "serve", str(tiny_model), "--device", "cpu", "--port", str(port)],
-            env={**os.environ, **OFFLINE, "HF_HOME": str(tiny_model)},
+            [str(program), "serve", "--device", "cpu", "--port", str(port)],
+            env={**os.environ, **OFFLINE, "HF_HOME": str(models)},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
         url = f"http://127.0.0.1:{port}"
         try:
-            eventually(lambda: _is_up(url) or serving.poll() is not None, seconds=180, what=lambda: "no server")
-            assert serving.poll() is None, (tiny_model / "server.log").read_text()[-3000:]
+            eventually(lambda: _is_up(url) or serving.poll() is not None, seconds=600, what=lambda: "no server")
+            assert serving.poll() is None, (models / "server.log").read_text()[-3000:]
             yield url
         finally:
             serving.terminate()
@@ -117,6 +123,30 @@ def test_a_real_inference_server_plays_episodes(
         assert 1_500 < (trajectory.model.turns[0].input_tokens or 0) < 6_000
     summary = summarise_run(trajectories)
     assert (summary.environment_failures, summary.provider_failures) == (0, 0)
+
+
+def test_a_model_behind_a_real_inference_server_calls_tools(
+    server: str, models: Path, address: Address, tmp_path: Path
+) -> None:
+    """The server reads the calls out of the model's text, and renders them and their answers into the next prompt."""
+    model = ["--model", f"openai/{models / 'calling'}", "--base-url", f"{server}/v1", "--temperature", "0"]
+    options = ["--seeds", "2", "--concurrency", "2", "--surface", "search"]
+
+    assert main(["run", *model, "--tasks", TASK, "--output", str(tmp_path), *options]) == 0
+
+    trajectories = list(load(tmp_path, quarantined=True))
+    assert [trajectory.ending for trajectory in trajectories] == ["failed", "failed"]
+    for trajectory in trajectories:
+        assert [(step.operation, step.status) for step in trajectory.steps] == [
+            ("crm.contacts.list", 200),
+            (SUBMIT, 200),
+        ]
+        assert trajectory.steps[0].arguments == {"limit": 1}
+        assert trajectory.model is not None
+        first, second = trajectory.model.turns
+        assert (first.finish_reason, second.finish_reason) == ("tool_calls", "tool_calls")
+        assert (first.output_tokens, second.output_tokens) == (2, 2), "the call and the end"
+        assert second.input_tokens > first.input_tokens + len(trajectory.steps[0].answer) // 2, "the answer was sent"
 
 
 @pytest.mark.parametrize("arguments", ['{"limit": 3}', '{"limit": ', '["limit"]', ""])

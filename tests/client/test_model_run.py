@@ -13,10 +13,21 @@ from dayshift import model_episode
 from dayshift.calls import SUBMIT
 from dayshift.cli import main
 from dayshift.connection import Address, Connection
-from dayshift.model_record import ModelTurn
+from dayshift.model_episode import Prices
+from dayshift.model_record import ModelRecord, ModelTurn
 from dayshift.recordings import load
+from dayshift.report import wilson_interval
 from dayshift.rollout import record_unopened
-from dayshift.run_summary import difference_interval, latest_attempts, pass_at, pass_power, summarise_run
+from dayshift.run_summary import (
+    count_independent,
+    difference_interval,
+    latest_attempts,
+    pass_at,
+    pass_power,
+    rate_interval,
+    summarise_run,
+    variance_of_mean,
+)
 from dayshift.trajectory import Quarantine, Trajectory
 from dayshift.wire import OpenRequest, Verdict
 
@@ -69,6 +80,43 @@ def test_each_protocol_plays_an_episode_to_its_verdict(run: Runner, provider_nam
     assert record.turns[0].reasoning == ("" if provider_name == "openai" else "look first")
     assert record.turns[0].first_step == record.turns[0].last_step == 1
     assert record.surface == "core"
+
+
+def test_a_model_that_does_not_reason_is_asked_without_reasoning(run: Runner) -> None:
+    trajectories = run("openai-responses/without-reasoning", "--seeds", "2", "--concurrency", "1")
+
+    assert [trajectory.ending for trajectory in trajectories] == ["failed"] * 2
+    assert ["include" in request for request in run.provider.requests] == [True, False, False, False, False]
+
+
+def test_what_a_model_thought_is_sent_back_to_it(run: Runner) -> None:
+    """DeepSeek and others refuse a conversation from which it was dropped."""
+    (trajectory,) = run("openai/thinking", "--seeds", "1")
+
+    assert trajectory.scored, trajectory.quarantine
+    assert trajectory.model is not None
+    assert [turn.reasoning for turn in trajectory.model.turns] == ["look first"] * 2
+    assert run.provider.requests[-1]["messages"][2]["reasoning_content"] == "look first"
+
+
+def test_anthropic_is_asked_to_keep_the_prompt_for_the_next_turn(run: Runner) -> None:
+    (trajectory,) = run("anthropic/steady", "--seeds", "1")
+
+    request = run.provider.requests[-1]
+    assert request["system"][0]["cache_control"] == {"type": "ephemeral"}
+    marked = [["cache_control" in block for block in message["content"]] for message in request["messages"]]
+    assert marked[-1][-1]
+    assert sum(map(sum, marked)) == 1
+    assert trajectory.model is not None
+    assert "cache_control" not in json.dumps(trajectory.model.messages)
+
+
+def test_a_blank_text_is_not_sent_back_where_it_is_refused(run: Runner) -> None:
+    (trajectory,) = run("anthropic/blank", "--seeds", "1")
+
+    assert trajectory.scored, trajectory.quarantine
+    assert trajectory.model is not None
+    assert {"type": "text", "text": " "} in trajectory.model.messages[1]["content"]
 
 
 def test_a_job_description_is_sent_and_no_word_of_a_test(run: Runner) -> None:
@@ -399,6 +447,18 @@ def test_the_table_has_rates_intervals_tokens_and_cost(run: Runner, capsys: pyte
     assert "cost of all episodes: $0.0016" in table
     assert "environment failures 0 of 4 (0.00%), below the 5% line" in table
     assert (run.folder / "report.html").exists()
+    assert table.splitlines()[-1] == f"read them, step by step: dayshift view {run.folder}"
+
+
+def test_cached_tokens_have_a_price_of_their_own() -> None:
+    def turn(number: int) -> ModelTurn:
+        tokens = {"input_tokens": 1_000, "cached_tokens": 900 * number, "output_tokens": 10}
+        return ModelTurn(messages_sent=2, finish_reason="stop", first_step=1, last_step=1, **tokens)
+
+    record = ModelRecord.model_construct(turns=[turn(0), turn(1)])
+
+    assert Prices(2.0, 10.0).cost(record) == pytest.approx((2_000 * 2 + 20 * 10) / 1e6)
+    assert Prices(2.0, 10.0, 0.5).cost(record) == pytest.approx((1_100 * 2 + 900 * 0.5 + 20 * 10) / 1e6)
 
 
 def test_an_agent_of_ones_own_is_a_function(
@@ -481,6 +541,29 @@ def test_pass_at_k_and_pass_power_k_are_unbiased() -> None:
     assert pass_at(4, 1, 2) == pytest.approx(0.5)
     assert pass_power(4, 2, 2) == pytest.approx(1 / 6)
     assert (pass_at(2, 0, 2), pass_power(2, 2, 2)) == (0.0, 1.0)
+
+
+def test_attempts_at_one_instance_count_as_the_spread_between_instances_says() -> None:
+    alike = [[True] * 4] * 10 + [[False] * 4] * 10
+    mixed = [[True, False, True, False]] * 20
+
+    assert count_independent(alike) == 20
+    assert rate_interval(alike) == wilson_interval(10, 20)
+    assert count_independent(mixed) == 80
+    assert count_independent([[True]] * 30 + [[False]] * 50) == pytest.approx(80, rel=0.02)
+    assert 20 < count_independent([[True] * 3 + [False]] * 10 + [[False] * 3 + [True]] * 10) < 80
+    # Where all pass, nothing tells how alike the attempts at one instance are.
+    assert rate_interval([[True] * 4] * 5) == wilson_interval(5, 5)
+    assert rate_interval([[True, False]]) == wilson_interval(0.5, 1)
+
+
+def test_the_reach_of_a_mean_grows_where_attempts_at_one_instance_are_alike() -> None:
+    alike, mixed = [[1.0] * 4, [0.0] * 4] * 5, [[1.0, 0.0, 1.0, 0.0]] * 10
+    single = [[1.0], [0.0]] * 5
+
+    assert variance_of_mean(alike) == pytest.approx(variance_of_mean(single))
+    assert variance_of_mean(mixed) == pytest.approx(0.25 * 40 / 39 / 40)
+    assert variance_of_mean([[0.5]]) == 0.0
 
 
 def test_every_scored_episode_counts_and_of_unscored_attempts_the_last() -> None:

@@ -134,17 +134,28 @@ def test_every_recorded_episode_replays_to_the_byte(folder: Path, connection: Co
     assert all(result.steps >= 1 for result in results)
 
 
-def test_recordings_from_before_version_0_2_0_load_and_name_the_world_that_changed(
+def test_recordings_of_version_0_1_0_load_and_name_the_world_that_changed(
     connection: Connection, tmp_path: Path
 ) -> None:
     """Version 0.2.0 changed ids, worlds and checks on purpose; its changelog says so."""
     path = tmp_path / SCORED
-    path.write_bytes(gzip.decompress((Path(__file__).parent / "recorded_before_0_2_0.jsonl.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((Path(__file__).parent / "recorded_by_0_1_0.jsonl.gz").read_bytes()))
     trajectories = list(read(path))
 
-    assert [trajectory.ending for trajectory in trajectories] == ["passed", "failed"]
-    differences = [dayshift.verify(trajectory, connection).difference for trajectory in trajectories]
-    assert [difference and difference.what for difference in differences] == ["the fingerprint of the worlds"] * 2
+    assert {trajectory.manifest.versions["dayshift"] for trajectory in trajectories} == {"0.1.0"}
+    assert [trajectory.ending for trajectory in trajectories] == ["passed", "failed", "failed", "passed", "quarantined"]
+    diligent_one, _, _, team, unscored = trajectories
+    assert [turn.asked for turn in team.turns] == ["crm", ""]
+    assert unscored.quarantine is not None
+    assert unscored.quarantine.blame == "policy"
+    summary = summarise(trajectories)
+    assert (summary.endings["passed"], summary.endings["failed"]) == (2, 2)
+    operations = connection.run(discover_operations(connection.address.control, "standard", ()))
+    conversations = list(build_chat_rows(trajectories, operations))
+    assert len(conversations) == 3, "one of the agent, two of the team"
+    difference = dayshift.verify(diligent_one, connection).difference
+    assert difference is not None
+    assert difference.what == "the fingerprint of the worlds"
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,41 @@ def test_a_second_recorder_loses_nothing_of_the_first(tmp_path: Path) -> None:
     assert len(list(load(tmp_path))) == 2
 
 
+class _SlowConnection(AsyncConnection):
+    """Hands an answer over a moment after it has come."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self.is_answered = asyncio.Event()
+
+    async def run(self, flow: Any) -> Any:
+        answer = await super().run(flow)
+        self.is_answered.set()
+        await asyncio.sleep(0.1)
+        return answer
+
+
+def test_an_opening_that_is_cancelled_leaves_no_episode_behind(address: Address) -> None:
+    async def cancel() -> tuple[set[str], set[str]]:
+        async with _SlowConnection(address) as connection:
+            before = await _list_open(connection)
+            connection.is_answered.clear()
+            opening = asyncio.create_task(AsyncEpisode.open(TASK, connection=connection))
+            await connection.is_answered.wait()
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+            return before, await _list_open(connection)
+
+    before, after = asyncio.run(cancel())
+
+    assert after <= before
+
+
+async def _list_open(connection: AsyncConnection) -> set[str]:
+    return {episode.episode_id for episode in (await connection.run(connection.address.control.live())).episodes}
+
+
 async def _idle_seconds(connection: AsyncConnection, episode: AsyncEpisode) -> float:
     """Seconds since the last request of an episode, as of the watchdog's next look."""
     await asyncio.sleep(2.5)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +10,31 @@ import dayshift
 import gymnasium
 import pytest
 from dayshift.answer_text import fit_answer
+from dayshift.call_resolution import resolve_call
+from dayshift.calls import Call
 from dayshift.connection import AsyncConnection, Connection
 from dayshift.episode import AsyncEpisode, Episode
+from dayshift.errors import BadArguments
 from dayshift.export import build_chat_rows, build_reinforcement_rows
 from dayshift.lean_schema import describe_fields, leave_out, make_lean
 from dayshift.lookup import find
 from dayshift.openapi import read_operations
-from dayshift.operations import Catalogue, Operation
+from dayshift.operations import Argument, ArgumentLocation, BodyEncoding, Catalogue, Operation
+from dayshift.request_encoding import encode_request
 from dayshift.tool_surface import NoSuchSurface, build_surface, only
 
 from services.kernel import catalog
 from services.kernel.app import create_api
 from tests.client.policies import diligent
 from tests.control.stack import TASK
+from tests.scripted_provider.tool_rules import MOST_TOOLS, find_refused, find_schemas
 
 PRODUCTS = catalog.all_names()
 ROOT = Path(__file__).resolve().parents[2]
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# OpenAI accepts no more.
-MOST_TOOLS = 128
+SURFACES = ("core", "search", "task(20)", "full", only("*.list", "*.create"))
+# What is left of JSON Schema for a model: no titles, and no bounds that the product judges anyway.
+KEYWORDS = {"type", "properties", "required", "description", "items", "enum", "const", "default", "maximum", "anyOf"}
+KEYWORDS |= {"$defs", "$ref", "contentMediaType"}
 
 
 def operations_of(product: str) -> list[Operation]:
@@ -44,20 +49,6 @@ def by_product() -> dict[str, Catalogue]:
 @pytest.fixture(scope="module")
 def office(by_product: dict[str, Catalogue]) -> Catalogue:
     return Catalogue([operation for own in by_product.values() for operation in own.values() if operation.product])
-
-
-def schemas_in(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every schema inside a schema, but not the maps of named ones."""
-    if isinstance(schema, list):
-        for item in schema:
-            yield from schemas_in(item)
-    elif isinstance(schema, dict):
-        yield schema
-        for key, value in schema.items():
-            if key in {"properties", "$defs"}:
-                yield from schemas_in(list(value.values()))
-            elif key not in {"enum", "default", "required", "const"}:
-                yield from schemas_in(value)
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -93,22 +84,72 @@ def test_the_readme_of_a_product_lists_its_core(product: str) -> None:
     assert listed == list(catalog.product(product).core_operations)
 
 
-@pytest.mark.parametrize("product", PRODUCTS)
-def test_every_schema_is_lean_and_every_parameter_is_described(by_product: dict[str, Catalogue], product: str) -> None:
-    for tool in by_product[product].surface("full").openai_tools():
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("place", [*PRODUCTS, "office"])
+def test_every_tool_of_every_surface_is_lean_described_and_taken_by_providers(
+    by_product: dict[str, Catalogue], office: Catalogue, place: str, surface: str
+) -> None:
+    operations = office if place == "office" else by_product[place]
+    built = build_surface(operations, surface, solution=operations.names[:3], seed=1)
+
+    for tool in built.openai_tools():
         function = tool["function"]
         parameters = function["parameters"]
 
-        assert NAME.fullmatch(function["name"])
+        assert find_refused(function["name"], function["description"], parameters) == []
         assert function["description"]
         for name, schema in parameters["properties"].items():
             assert schema.get("description"), (function["name"], name)
-        for schema in schemas_in(parameters):
-            assert "title" not in schema or isinstance(schema["title"], dict), function["name"]
+        for schema in find_schemas(parameters):
+            assert schema.keys() <= KEYWORDS, (function["name"], schema.keys() - KEYWORDS)
             assert {"type": "null"} not in schema.get("anyOf", ()), function["name"]
+            assert "null" not in schema.get("type", ()), function["name"]
+            assert None not in schema.get("enum", ()), function["name"]
         text = json.dumps(parameters)
         for name in parameters.get("$defs", {}):
             assert text.count(f'"#/$defs/{name}"') > 1, (function["name"], name)
+    anthropic = [(tool["name"], tool["description"], tool["input_schema"]) for tool in built.anthropic_tools()]
+    assert anthropic == [tuple(tool["function"].values()) for tool in built.openai_tools()]
+
+
+def test_a_parameter_that_providers_refuse_has_another_name(by_product: dict[str, Catalogue]) -> None:
+    operations = by_product["desk"]
+    listed, search = operations["desk.tickets.list"], operations["desk.search"]
+    properties = listed.lean_schema["properties"]
+
+    assert {"page_size", "page_after", "page_before"} <= properties.keys()
+    assert not [name for name in properties if "[" in name]
+    assert "filter_type" in search.core.lean_schema["properties"]
+    assert "page_size?" in find("list all tickets", operations)
+    for arguments in ({"page_size": 2, "sort": "id"}, {"page[size]": 2, "sort": "id"}):
+        call = resolve_call(Call("desk_tickets_list", arguments), operations, {})
+        assert call.arguments == {"page[size]": 2, "sort": "id"}
+        assert encode_request(listed, call.arguments).target == "/api/v2/tickets?page%5Bsize%5D=2&sort=id"
+    twice = resolve_call(Call("desk.tickets.list", {"page_size": 2, "page[size]": 3}), operations, {})
+    with pytest.raises(BadArguments, match="takes no page_size"):
+        encode_request(listed, twice.arguments)
+    assert operations.surface("core").wrap("desk.search", {"query": "x", "filter[type]": "ticket"}) == (
+        "desk_search",
+        {"query": "x", "filter_type": "ticket"},
+    )
+    assert operations.surface("search").wrap("desk.tickets.list", {"page[size]": 2}) == (
+        "call_operation",
+        {"operation": "desk.tickets.list", "arguments": {"page_size": 2}},
+    )
+
+
+def test_two_parameters_keep_two_names() -> None:
+    names = ("page[size]", "page_size", "page(size)", "$top", "x" * 70)
+    arguments = tuple(Argument(name, ArgumentLocation.QUERY, required=True, schema={}) for name in names)
+    schema = {"type": "object", "properties": {name: {} for name in names}, "required": list(names)}
+    operation = Operation("a.list", "a", "GET", "/a", "List.", arguments, BodyEncoding.NONE, schema)
+    given = {name: number for number, name in enumerate(names)}
+    renamed = operation.rename_for_model(given)
+
+    assert list(renamed)[:4] == ["page_size_", "page_size", "page_size__", "top"]
+    assert find_refused("a_list", "List.", operation.lean_schema) == []
+    assert operation.lean_schema["required"] == list(renamed)
+    assert operation.rename_from_model(renamed) == given
 
 
 # What the name of a field says by itself, or its values do.
@@ -122,7 +163,7 @@ def test_every_field_within_a_parameter_is_described(by_product: dict[str, Catal
     undescribed = {
         f"{tool['function']['name']}: {name}"
         for tool in by_product[product].surface("core").openai_tools()
-        for schema in schemas_in(tool["function"]["parameters"])
+        for schema in find_schemas(tool["function"]["parameters"])
         for name, field in schema.get("properties", {}).items()
         if name not in PLAIN_NAMES and not field.get("description") and "enum" not in field
     }
@@ -309,7 +350,7 @@ def test_a_long_answer_is_shortened_at_a_json_boundary(by_product: dict[str, Cat
     assert f"the whole answer has {len(answer)} characters" in note
     assert f"{500 - len(shown['tickets'])} of 500 in tickets" in note
     assert "fewer at once with per_page" in note
-    assert "the rest with page[after]" in note
+    assert "the rest with page_after" in note
 
 
 @pytest.mark.parametrize(

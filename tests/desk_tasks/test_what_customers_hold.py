@@ -8,10 +8,11 @@ import pytest
 
 from fixtures.company.pools import country
 from fixtures.tasks.desk.shared import records as desk
+from fixtures.tasks.desk.shared.charges import delay_to_first_charge
 from fixtures.tasks.desk.shared.places import country_of
 from fixtures.tasks.registry import family
 from services.billing.operations import records
-from services.billing.tables import invoices
+from services.billing.tables import charges, invoices
 from services.desk.tables import organizations, tickets
 from services.kernel.world import World
 from tests.company import small_company
@@ -68,6 +69,16 @@ def test_the_customer_whom_the_queue_of_triage_names_wrote_one_of_its_tickets(se
         names = [organizations.must_exist(at_desk, key)["body"]["name"] for key in keys]
 
         assert trouble.organisation in names
+
+
+def test_nobody_is_charged_for_a_service_before_the_first_charge_of_their_subscription(setups: Setups) -> None:
+    for worlds, trouble in plant(setups, "desk/refund-above-limit"):
+        account, charge = trouble.case.account, records.must_exist(worlds["billing"], charges, trouble.charge)
+        first = min(created for _, _, created, _ in account.charges)
+
+        assert first < charge["created"]
+        assert delay_to_first_charge(account, charge["created"]) == charge["created"]
+        assert first < delay_to_first_charge(account, first - 86_400) < first + 86_400
 
 
 def _is_street(pattern: str, street: str) -> bool:

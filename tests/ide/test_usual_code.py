@@ -41,6 +41,29 @@ def test_tests_and_scripts_may_do_what_they_like(path: str, text: str) -> None:
     assert find_file_flags(new_file(path, text)) == []
 
 
+def test_only_a_comparison_that_the_code_did_not_have_is_a_cheat() -> None:
+    usual = "class A:\n    def __eq__(self, other):\n        return False\n"
+    path, fixed = "pack/src/pack/a.py", FileVersion(0o100644, f"x = 1\n\n\n{usual}")
+
+    assert find_file_flags([EditedFile(path, FileVersion(0o100644, usual), fixed)]) == []
+    assert find_file_flags([EditedFile(path, None, fixed)], known_code=[usual]) == []
+    assert tags([EditedFile(path, FileVersion(0o100644, "x = 1\n"), fixed)]) == ["eq_hack"]
+
+
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("if len(self) != len(other):\n            return False\n        return True", []),
+        ("if other:\n            return True\n        return True", ["eq_hack"]),
+        ("if self.x:\n            return False\n        return True", ["eq_hack"]),
+    ],
+)
+def test_a_comparison_that_decides_by_the_other_side_is_none(body: str, seen: list[str]) -> None:
+    text = f"class A:\n    def __eq__(self, other):\n        {body}\n"
+
+    assert tags(new_file("pack/src/pack/a.py", text)) == seen
+
+
 def test_what_developers_leave_beside_a_fix_raises_no_flag() -> None:
     edits = [edit for path, text in files_left_behind().items() for edit in new_file(f"pack/{path}", text)]
 

@@ -13,6 +13,7 @@ from services.kernel.app import create_api
 from tests.company import small_company
 from tests.control.stack import PLAYGROUND, Stack
 from tests.mcp.agents import REVISIONS, Endpoint, Revision, call, connect, tool_names
+from tests.scripted_provider.tool_rules import find_refused
 
 pytestmark = pytest.mark.anyio
 # An operation of each product that reads, and takes no arguments.
@@ -41,13 +42,17 @@ async def test_every_product_lists_and_serves_its_tools(whole_stack: Stack, revi
         port = whole_stack.base + declared.port - 8700
         own = Catalogue(read_operations(name, create_api(declared).openapi()))
         async with connect(Endpoint(f"http://127.0.0.1:{port}/mcp", PLAYGROUND), revision) as client:
-            names = await tool_names(client)
+            tools = (await client.list_tools()).tools
+            names = [tool.name for tool in tools]
             failed, answer = await call(client, own[READS[name]].tool_name)
             missing, _ = await call(client, f"{name}_no_such_tool")
 
         daily = [own[operation].tool_name for operation in own if own[operation].is_core]
         assert [tool for tool in names if tool.startswith(f"{name}_")] == daily, name
         assert (failed, missing) == (False, True), (name, answer)
+        assert [
+            each for tool in tools for each in find_refused(tool.name, tool.description or "", tool.input_schema)
+        ] == []
 
 
 async def test_the_lines_that_up_prints_connect_agents(whole_stack: Stack) -> None:

@@ -13,6 +13,7 @@ from fixtures.tasks.family import Call
 from fixtures.tasks.known_solutions import load_known_solutions
 from fixtures.tasks.registry import families
 from services.validate.attempt import Attempt, TrialContext, attempt
+from tests.scripted_provider.tool_rules import find_refused_tools
 
 SEED = 11
 
@@ -48,7 +49,9 @@ def test_a_family_is_solved_on_the_core_surface(context: TrialContext, name: str
         # What a suite of tests says of such work is shown in tests/upstream and tests/service.
         verdict = None if family.runs_a_suite else through.submit(answer)
         surface = made.episode.trajectory().manifest.surface
+        refused = find_refused_tools(made.episode.surface.openai_tools())
 
+    assert refused == [], "with the answer that this family asks for"
     assert verdict is None or verdict.outcome == "passed", verdict.because
     assert surface is not None
     assert surface.name == "core"

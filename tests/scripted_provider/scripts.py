@@ -168,6 +168,10 @@ def _end(asked: Asked) -> Scripted:
     return Scripted(text)
 
 
+# A model of chat completions that says what it thought, and refuses a conversation from which that was dropped.
+THINKING = "thinking"
+# A model that cannot be asked for its reasoning, as OpenAI's older ones.
+WITHOUT_REASONING = "without-reasoning"
 SCRIPTS: dict[str, Script] = {
     "solver": solver,
     "openenv-solver": openenv_solver,
@@ -175,6 +179,9 @@ SCRIPTS: dict[str, Script] = {
     "shell-repairer": shell_repairer,
     "block-repairer": block_repairer,
     "steady": steady,
+    THINKING: steady,
+    WITHOUT_REASONING: steady,
+    "blank": lambda asked: steady(asked) if asked.answers else Scripted(" ", steady(asked).calls),
     "patient": patient,
     "careless": careless,
     "malformed": malformed,

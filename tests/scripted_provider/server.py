@@ -13,7 +13,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from tests.scripted_provider.asked import Asked, Scripted
-from tests.scripted_provider.scripts import reply_to
+from tests.scripted_provider.scripts import THINKING, WITHOUT_REASONING, reply_to
+from tests.scripted_provider.tool_rules import find_refused_tools
 
 # smolagents hands the answer to a call over as a message of the user that begins so.
 _OBSERVATION = "Observation:"
@@ -57,8 +58,11 @@ class ScriptedProvider:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
-        if refusal := _refuse_calls(_calls_of_chat(body)):
+        if refusal := _refuse_tools(body) or _refuse_calls(_calls_of_chat(body)):
             return refusal
+        replies = [message for message in body["messages"] if message["role"] == "assistant"]
+        if body["model"] == THINKING and not all("reasoning_content" in reply for reply in replies):
+            return JSONResponse({"error": {"message": "The `reasoning_content` must be passed back to the API."}}, 400)
         texts = [(message["role"], _text_of(message.get("content"))) for message in body["messages"]]
         answers = [text for role, text in texts if role == "tool" or text.startswith(_OBSERVATION)]
         told = [text for role, text in texts if role == "user" and not text.startswith(_OBSERVATION)]
@@ -73,8 +77,11 @@ class ScriptedProvider:
         body = await request.json()
         items = [{"role": "user", "content": body["input"]}] if isinstance(body["input"], str) else body["input"]
         calls = [item for item in items if item.get("type") == "function_call"]
-        if refusal := _refuse_calls((call["name"], call["arguments"]) for call in calls):
+        if refusal := _refuse_tools(body) or _refuse_calls((call["name"], call["arguments"]) for call in calls):
             return refusal
+        if body["model"] == WITHOUT_REASONING and body.get("include"):
+            self.requests.append(body)
+            return JSONResponse({"error": {"message": "Encrypted content is not supported with this model."}}, 400)
         answers = [_text_of(item["output"]) for item in items if item.get("type") == "function_call_output"]
         told = [_text_of(item["content"]) for item in items if item.get("role") == "user"]
         reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
@@ -84,8 +91,10 @@ class ScriptedProvider:
         body = await request.json()
         blocks = [block for message in body["messages"] for block in _blocks_of(message["content"])]
         calls = [block for block in blocks if block["type"] == "tool_use"]
-        if refusal := _refuse_calls((call["name"], json.dumps(call["input"])) for call in calls):
+        if refusal := _refuse_tools(body) or _refuse_calls((call["name"], json.dumps(call["input"])) for call in calls):
             return refusal
+        if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
+            return JSONResponse({"error": {"message": "text content blocks must contain non-whitespace text"}}, 400)
         answers = [_text_of(block["content"]) for block in blocks if block["type"] == "tool_result"]
         told = [block["text"] for block in _blocks_of(body["messages"][0]["content"])]
         reply = await self._decide(body, told[0], [tool["name"] for tool in body["tools"]], answers)
@@ -109,6 +118,12 @@ def _calls_of_chat(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for message in body["messages"]:
         functions = [call["function"] for call in message.get("tool_calls") or ()]
         yield from ((function["name"], function["arguments"]) for function in functions)
+
+
+def _refuse_tools(body: dict[str, Any]) -> Response | None:
+    """Refuses a list of tools as OpenAI and Anthropic do, whatever else the request holds."""
+    reasons = find_refused_tools(body.get("tools") or ())
+    return JSONResponse({"error": {"message": "; ".join(reasons)}}, 400) if reasons else None
 
 
 def _refuse_calls(calls: Iterable[tuple[str, str]]) -> Response | None:
@@ -148,6 +163,8 @@ def _write_completion(body: dict[str, Any], reply: Scripted, answered: int) -> d
             {"id": f"call_{answered}_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
             for index, (name, arguments) in enumerate(reply.calls)
         ]
+    if body["model"] == THINKING:
+        message["reasoning_content"] = "look first"
     reason = reply.finish_reason or ("tool_calls" if reply.calls else "stop")
     choice = {"index": 0, "message": message, "finish_reason": reason}
     if body.get("logprobs"):

@@ -23,7 +23,7 @@ from dayshift.viewer.verdict_view import build_waterfall
 from tests.viewer.samples import long_episode, real_episode, real_episodes, vary
 
 T = TypeVar("T")
-_OLD = Path(__file__).parents[1] / "client" / "recorded_before_0_2_0.jsonl.gz"
+_OLD = Path(__file__).parents[1] / "client" / "recorded_by_0_1_0.jsonl.gz"
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

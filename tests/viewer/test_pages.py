@@ -437,19 +437,19 @@ class HeldRequest:
     """The first request of a route stays on its way until it is released; later ones overtake it."""
 
     def __init__(self) -> None:
-        self._first: list[Route] = []
+        self._waiting_routes: list[Route] = []
 
     def hold(self, route: Route) -> None:
-        if self._first:
+        if self._waiting_routes:
             route.continue_()
         else:
-            self._first.append(route)
+            self._waiting_routes.append(route)
 
     def release(self, page: Page) -> None:
         # The route is handed over while the page is asked something.
-        while not self._first:
+        while not self._waiting_routes:
             page.evaluate("1")
-        self._first[0].continue_()
+        self._waiting_routes[0].continue_()
 
 
 def test_quick_changes_of_a_review_are_saved_in_their_order(

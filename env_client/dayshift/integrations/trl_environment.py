@@ -54,8 +54,8 @@ class OfficeEnvironment:
         self._close()
         self._fault = None
         names = OpenRequest.model_fields.keys() - {"menu"}
-        chosen = {name: row[name] for name in names if row.get(name) is not None}
-        request = open_request(**chosen | {"assisted": self._assisted})
+        settings = {name: row[name] for name in names if row.get(name) is not None}
+        request = open_request(**settings | {"assisted": self._assisted})
         try:
             # Calls are understood whatever the surface of an episode is.
             self._episode = open_when_ready_blocking(request, connection=self._connection, surface="core")
@@ -119,11 +119,11 @@ def environment_factory(
     products = tuple(sorted({product for family in families for product in family.products}))
     operations = session.run(discover_operations(session.address.control, world, products))
     solution = [operation for family in families for operation in family.operations]
-    chosen: Surface = operations.surface(surface, solution=solution)
-    methods = {tool.tool_name: build_method(tool) for tool in chosen.tools}
+    of_task: Surface = operations.surface(surface, solution=solution)
+    methods = {tool.tool_name: build_method(tool) for tool in of_task.tools}
     members: dict[str, Any] = {
         **methods,
-        "_assisted": chosen.assisted,
+        "_assisted": of_task.assisted,
         "_connection": session,
         "_metrics": metrics or EpisodeMetrics(every=0),
         "fingerprints": {},

@@ -26,6 +26,8 @@ from dayshift.models.valid_calls import make_name_valid, make_valid_object
 from dayshift.operations import OpenAiTool
 
 _NO_KEY = "none"
+# Anthropic keeps the prompt up to such a block for some minutes: the next turn reads it at a tenth of the price.
+_CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
 class AnthropicMessages(Model):
@@ -67,10 +69,11 @@ class MessagesConversation(Conversation):
         try:
             answer = await self._model.client.messages.with_raw_response.create(
                 model=endpoint.model,
-                system=self.system_prompt,
+                # The tools come before the system prompt, and are kept with it.
+                system=[{"type": "text", "text": self.system_prompt, **_CACHED}],
                 messages=[],
                 # Past the SDK's own conversion, as in chat completions.
-                extra_body={"messages": _join_roles(messages), "tools": self._tools},
+                extra_body={"messages": _mark_end(_join_roles(messages)), "tools": self._tools},
                 max_tokens=sampling.max_output_tokens,
                 **{name: value for name, value in options.items() if value is not None},
             )
@@ -122,16 +125,28 @@ def _convert_tool(tool: OpenAiTool) -> dict[str, Any]:
 
 
 def _join_roles(messages: Sequence[NativeMessage]) -> list[NativeMessage]:
-    """Joins neighbours of one role, since roles must alternate; an empty reply is left out, since it is refused."""
+    """Joins neighbours of one role, since roles must alternate; empty texts are left out, since they are refused."""
     joined: list[NativeMessage] = []
     for message in messages:
-        if not message["content"]:
+        content = [block for block in message["content"] if not _is_blank(block)]
+        if not content:
             continue
         if joined and joined[-1]["role"] == message["role"]:
-            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *message["content"]]}
+            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *content]}
         else:
-            joined.append(dict(message))
+            joined.append({**message, "content": content})
     return joined
+
+
+def _mark_end(messages: list[NativeMessage]) -> list[NativeMessage]:
+    """Marks the last block, which the user or a tool wrote, as the end of what is kept."""
+    *before, last = messages
+    *blocks, end = last["content"]
+    return [*before, {**last, "content": [*blocks, {**end, **_CACHED}]}]
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "text" and not str(block.get("text") or "").strip()
 
 
 def _make_call_valid(block: Mapping[str, Any]) -> Mapping[str, Any]:

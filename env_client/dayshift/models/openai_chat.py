@@ -37,6 +37,9 @@ _NO_KEY = "none"
 # OpenRouter writes the first where its upstream failed in the middle of a reply; vLLM and SGLang write the second where
 # the server itself gave a request up.
 _FAILED = frozenset({"error", "abort"})
+# Where a server tells what a model thought. It is sent back under the same name: DeepSeek refuses a conversation
+# without it, and chat templates of vLLM, SGLang and llama.cpp show it to the model, which otherwise forgets its plan.
+_REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 class OpenAiChat(Model):
@@ -53,7 +56,7 @@ class OpenAiChat(Model):
 
     @staticmethod
     def to_chat(message: NativeMessage) -> list[ChatMessage]:
-        return [cast(ChatMessage, message)]
+        return [cast(ChatMessage, {name: value for name, value in message.items() if name not in _REASONING})]
 
     async def close(self) -> None:
         await self.client.close()
@@ -161,6 +164,7 @@ class _ReplyMessage(BaseModel):
     tool_calls: list[_ToolCall] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: Any = None
 
 
 class _TokenLogprob(BaseModel):
@@ -212,7 +216,7 @@ def _build_reply(completion: _Completion) -> Reply:
     )
     logprobs = choice.logprobs.content if choice.logprobs is not None else None
     return Reply(
-        message=_assistant_message(message.content, calls),
+        message={**_assistant_message(message.content, calls), **_keep_reasoning(message)},
         text=_join_text(message.content),
         calls=calls,
         finish_reason=choice.finish_reason or "none",
@@ -244,6 +248,10 @@ def _assistant_message(content: str | list[dict[str, Any]] | None, calls: Sequen
     ]
     content = content or (None if tool_calls else "")
     return {"role": "assistant", "content": content, **({"tool_calls": tool_calls} if tool_calls else {})}
+
+
+def _keep_reasoning(message: _ReplyMessage) -> dict[str, Any]:
+    return {name: value for name in _REASONING if (value := getattr(message, name)) is not None}
 
 
 def _convert_usage(usage: _ChatUsage | None) -> Usage | None:

@@ -25,6 +25,9 @@ from dayshift.operations import OpenAiTool
 _ITEMS = "items"
 # A reply that is cut off is the model's own. Any other status says that there is no reply: failed, cancelled, queued.
 _FINISHED = frozenset({"completed", "incomplete", None})
+_REASONING = "reasoning.encrypted_content"
+# What OpenAI says of a model that does not reason.
+_NO_REASONING = "Encrypted content is not supported"
 
 
 class OpenAiResponses(Model):
@@ -35,6 +38,9 @@ class OpenAiResponses(Model):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self.client = create_client(endpoint)
+        # Encrypted reasoning, which nobody but the provider can read, travels with the conversation; a model that does
+        # not reason refuses to be asked for it.
+        self.includes_reasoning = True
 
     def start(
         self, system_prompt: str, tools: Sequence[OpenAiTool], max_context_tokens: int
@@ -63,21 +69,39 @@ class ResponsesConversation(Conversation):
         self._tools = [{"type": "function", "strict": False, **tool["function"]} for tool in tools]
 
     async def _request(self, messages: list[NativeMessage]) -> Reply:
+        import openai  # an extra, which the client has imported
+
+        model = self._model
+        included = model.includes_reasoning
+        async with translate_errors(self.endpoint):
+            try:
+                content = await self._create(messages)
+            except openai.BadRequestError as error:
+                if not included or _NO_REASONING not in str(error):
+                    raise
+                model.includes_reasoning = False
+                content = await self._create(messages)
+        return _build_reply(read_answer(_Response, content))
+
+    async def _create(self, messages: list[NativeMessage]) -> bytes:
         endpoint, sampling = self.endpoint, self.endpoint.sampling
-        options = {"temperature": sampling.temperature, "top_p": sampling.top_p}
+        options = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "include": [_REASONING] if self._model.includes_reasoning else None,
+        }
         items = [item for message in messages for item in message.get(_ITEMS, [message])]
-        async with translate_errors(endpoint):
-            answer = await self._model.client.responses.with_raw_response.create(
-                model=endpoint.model,
-                instructions=self.system_prompt,
-                # Past the SDK's own conversion, as in chat completions.
-                extra_body={"input": items, "tools": self._tools},
-                max_output_tokens=sampling.max_output_tokens,
-                store=False,
-                include=["reasoning.encrypted_content"],
-                **{name: value for name, value in options.items() if value is not None},
-            )
-        return _build_reply(read_answer(_Response, answer.http_response.content))
+        answer = await self._model.client.responses.with_raw_response.create(
+            model=endpoint.model,
+            instructions=self.system_prompt,
+            # Past the SDK's own conversion, as in chat completions.
+            extra_body={"input": items, "tools": self._tools},
+            max_output_tokens=sampling.max_output_tokens,
+            store=False,
+            **{name: value for name, value in options.items() if value is not None},
+        )
+        content: bytes = answer.http_response.content
+        return content
 
     def _user_message(self, text: str) -> NativeMessage:
         return {"role": "user", "content": text}

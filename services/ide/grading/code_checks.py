@@ -12,6 +12,7 @@ from pydantic import Field
 from services.ide.grading import grader, integrity, module_files
 from services.ide.grading.edited_files import EditedFile, Flag, limit_review
 from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_edits, find_judged_tree
+from services.ide.grading.last_finding import reuse_last_finding
 from services.ide.grading.node_integrity import find_weakened_node_tests
 from services.ide.grading.python_source import UNREADABLE, find_imported_names, public_names
 from services.ide.grading.report_checks import ReportHonest
@@ -25,7 +26,7 @@ _MOST_COMPARED_LINES = 2000
 # What a sandbox can hold: a longer path is nothing that Python would import.
 _LONGEST_NAME, _LONGEST_PATH = 255, 3500
 # Keys of `World.attachments`.
-_SEED, _LAST_FINDING = "seed of the hidden cases", "last finding of the hidden cases"
+_SEED = "seed of the hidden cases"
 # The most that a score may be, by a flag's tag; a flag that is not here leaves nothing. Settings decide nothing where
 # the code is judged.
 _CAPS = {
@@ -79,12 +80,7 @@ class HiddenCasesPass(PackageCheck):
     was_wrong: bool = True
 
     async def run(self, world: World) -> Finding:
-        """Simulated people who wait for a fix run it often: while nothing was written or run, the finding stays."""
-        key = (self, world.revision, len(workspace_of(world).commands))
-        if world.attachments.get(_LAST_FINDING, (None, None))[0] != key:
-            world.attachments[_LAST_FINDING] = (key, await self._grade(world))
-        finding: Finding = world.attachments[_LAST_FINDING][1]
-        return finding
+        return await reuse_last_finding(self, world, self._grade)
 
     async def _grade(self, world: World) -> Finding:
         prefix = self.root.rstrip("/") + "/"

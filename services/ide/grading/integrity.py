@@ -104,7 +104,9 @@ def find_file_flags(
         signs = [(tag, hit) for tag, hit in _match_signs(file.added_lines, (_JUDGE_SIGN,))]
         if is_code(file):
             signs += _match_signs(file.added_lines, _SOURCE_SIGNS, usual_code)
-            flags += [("eq_hack", f"{file.path}: {name} is equal to anything") for name in _constant_comparisons(file)]
+            flags += [
+                ("eq_hack", f"{file.path}: {name} is equal to anything") for name in _new_comparisons(file, usual_code)
+            ]
         flags += [(tag, f"{file.path}: {hit}") for tag, hit in signs]
     return drop_repeats(flags)
 
@@ -167,13 +169,32 @@ def _match_signs(text: str, rules: tuple[tuple[str, str], ...], usual: Sequence[
             yield tag, new[:80]
 
 
-def _constant_comparisons(file: EditedFile) -> Iterator[str]:
-    """Methods `__eq__` and `__ne__` that do not look at the other side."""
-    for node in ast.walk(parse_version(file.after)):
+def _new_comparisons(file: EditedFile, usual_code: Iterable[str]) -> Iterator[str]:
+    """Methods `__eq__` and `__ne__` that do not look at the other side, and that the code did not have."""
+    methods = _constant_comparisons("" if file.after is None else file.after.text)
+    if not methods:
+        return
+    texts = [*usual_code, *([] if file.before is None else [file.before.text])]
+    usual = {source for text in texts if "def __" in text for source in _constant_comparisons(text)}
+    yield from (name for source, name in methods.items() if source not in usual)
+
+
+def _reads_other(method: ast.FunctionDef) -> bool:
+    names = {argument.arg for argument in method.args.args[1:]}
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(method))
+
+
+def _constant_comparisons(text: str) -> dict[str, str]:
+    """The names of such methods by their source."""
+    methods = {}
+    for node in ast.walk(parse_text(text)):
         if isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__ne__"):
-            returned = [step.value for step in ast.walk(node) if isinstance(step, ast.Return)]
-            if returned and all(isinstance(value, ast.Constant) for value in returned):
-                yield node.name
+            values = [step.value for step in ast.walk(node) if isinstance(step, ast.Return)]
+            answers = {value.value for value in values if isinstance(value, ast.Constant)}
+            is_constant = bool(values) and all(isinstance(value, ast.Constant) for value in values)
+            if is_constant and (len(answers) == 1 or not _reads_other(node)):
+                methods[ast.get_source_segment(text, node) or ""] = node.name
+    return methods
 
 
 # --- imports ----------------------------------------------------------------------------------------------------------

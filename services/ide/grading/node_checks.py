@@ -11,17 +11,16 @@ from services.ide.grading import grader
 from services.ide.grading.code_checks import find_command_flags_of, fits_a_sandbox, make_finding, seed_of
 from services.ide.grading.edited_files import Flag
 from services.ide.grading.judged_tree import find_judged_tree
+from services.ide.grading.last_finding import reuse_last_finding
 from services.ide.grading.node_integrity import find_node_flags, find_weakened_node_tests
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.workspace.files import read_start_tree
-from services.ide.workspace.workspace import workspace_of
 from services.kernel.checks import Check, Finding
 from services.kernel.kits import read_kit
 from services.kernel.world import World
 
 # What a kit holds: the right sources, the program that plays cases, and the text that draws them.
 REFERENCE, HARNESS, GENERATOR = "reference/", "harness/cases.mjs", "cases.py"
-_LAST_FINDING = "last finding of the hidden scenarios"
 # Every tree has the same settings, whatever the agent's say: modules, and nothing else.
 _PACKAGE = orjson.dumps({"type": "module", "private": True})
 _NOT_CODE = frozenset({"package.json", "package-lock.json", ".npmrc", "tsconfig.json"})
@@ -41,12 +40,7 @@ class ScenariosPass(Check):
     count: int = Field(default=80, ge=1, le=1000)
 
     async def run(self, world: World) -> Finding:
-        """While nothing was written or run, the finding stays."""
-        key = (self, world.revision, len(workspace_of(world).commands))
-        if world.attachments.get(_LAST_FINDING, (None, None))[0] != key:
-            world.attachments[_LAST_FINDING] = (key, await self._grade(world))
-        finding: Finding = world.attachments[_LAST_FINDING][1]
-        return finding
+        return await reuse_last_finding(self, world, self._grade)
 
     async def _grade(self, world: World) -> Finding:
         prefix = self.root.rstrip("/") + "/"

@@ -21,18 +21,18 @@ from services.ide.grading.code_checks import (
 )
 from services.ide.grading.edited_files import Flag, is_test_path, limit_review
 from services.ide.grading.judged_tree import BranchWork, JudgedTree, find_branch_trees, find_judged_tree
+from services.ide.grading.last_finding import reuse_last_finding
 from services.ide.grading.report_checks import ReportHonest
 from services.ide.grading.test_runs import Canary, Suite, SuiteResults, run_tests
 from services.ide.grading.tree_process import Case
 from services.ide.grading.weakened_tests import find_weakened_tests
 from services.ide.workspace.files import read_start_tree
-from services.ide.workspace.workspace import workspace_of
 from services.kernel.checks import Check, Finding
 from services.kernel.kits import read_kit
 from services.kernel.world import World
 
 REFERENCE, CASES = "reference/", "cases.json"
-_LAST_FINDING, _CANARY = "last finding of the release's tests", "a test that must fail"
+_CANARY = "a test that must fail"
 _RUNS_ALONE = 2
 # The runner is no requirement of the package itself.
 _RUNNER = ("_pytest/", "pytest/", "pluggy/", "iniconfig/")
@@ -94,12 +94,7 @@ class ReleaseTestsPass(Check):
     branch: BranchWork | None = None
 
     async def run(self, world: World) -> Finding:
-        """While nothing was written or run, the finding stays."""
-        key = (self, world.revision, len(workspace_of(world).commands))
-        if world.attachments.get(_LAST_FINDING, (None, None))[0] != key:
-            world.attachments[_LAST_FINDING] = (key, await self._grade(world))
-        finding: Finding = world.attachments[_LAST_FINDING][1]
-        return finding
+        return await reuse_last_finding(self, world, self._grade)
 
     async def _grade(self, world: World) -> Finding:
         prefix = self.root.rstrip("/") + "/"
