@@ -67,7 +67,8 @@ def collect_collateral(
         for touched in touched_rows:
             place = touched.table, touched.row
             slips += judge.count_slips(rows[place])
-            change = None if place in permitted else judge.find_collateral(touched, rows[place])
+            is_fine = place in permitted or judge.is_gone_with_its_end(touched, rows)
+            change = None if is_fine else judge.find_collateral(touched, rows[place])
             if change is not None:
                 collateral.append(change)
     return CollateralReport(tuple(collateral), slips)
@@ -135,6 +136,17 @@ class _RowJudge:
         )
         return TouchedRow(product, *place, changes[0].before, changes[-1].after, events)
 
+    def is_gone_with_its_end(self, touched: TouchedRow, rows: Mapping[_Place, Sequence[RecordedChange]]) -> bool:
+        """A new tie of a row that the episode made and ended: what it tied together is not there any more."""
+        if touched.after is None or not touched.is_new or touched.table not in self.judging.ties:
+            return False
+        table, ends = self.judging.ties[touched.table]
+        changes_of_ends = (rows.get((table, touched.after[name])) for name in ends)
+        return any(changes is not None and self._was_made_and_ended(changes) for changes in changes_of_ends)
+
+    def _was_made_and_ended(self, changes: Sequence[RecordedChange]) -> bool:
+        return changes[0].before is None and self.judging.has_ended(changes[-1].after)
+
     def find_collateral(self, touched: TouchedRow, changes: Sequence[RecordedChange]) -> CollateralChange | None:
         if touched.is_new:
             if self.judging.has_ended(touched.after):
@@ -199,7 +211,7 @@ class _RowJudge:
         """The agent's writes to this row that it took back or wrote over."""
         own = _of_agent(changes)
         first, last = changes[0].before, changes[-1].after
-        if first is None and self.judging.has_ended(last):
+        if self._was_made_and_ended(changes):
             return 1
         if first is not None and last is not None and not self.judging.has_ended(last):
             removals = sum(self.judging.has_ended(change.after) for change in own)
@@ -223,11 +235,11 @@ class _RowJudge:
     def _undoes(self, name: str, earlier: RecordedChange, later: RecordedChange) -> bool:
         """Nobody else has written it in between; a staged field may go on to the next stage, though not back.
 
-        Of a list each entry counts by itself: to add a second tag takes nothing back of the first.
+        Of any other list each entry counts by itself: to add a second tag takes nothing back of the first.
         """
         if name in self.judging.assignment_fields:
             return False
-        if isinstance(value_at(earlier.after, name), list) and isinstance(value_at(later.after, name), list):
+        if name not in self.judging.staged_fields and _is_list(earlier, name) and _is_list(later, name):
             return _undoes_entries(name, earlier, later)
         if value_at(later.before, name) != value_at(earlier.after, name):
             return False
@@ -237,6 +249,10 @@ class _RowJudge:
     def _list_meant_fields(self, before: RowImage | None, after: RowImage | None) -> list[str]:
         """The fields that somebody meant to change, without those that the product maintains by itself."""
         return [name for name in list_changed_fields(before, after) if not self.judging.is_maintained(name)]
+
+
+def _is_list(change: RecordedChange, name: str) -> bool:
+    return isinstance(value_at(change.after, name), list)
 
 
 def _undoes_entries(name: str, earlier: RecordedChange, later: RecordedChange) -> bool:

@@ -182,12 +182,16 @@ def _detect_attempts(conduct: Conduct) -> Iterator[tuple[Tag, str]]:
             yield Tag.TAMPER, line
         if (match := _CLIMBING.search(unquote(f"{step['path']}?{step['query']}"))) is not None:
             yield Tag.TRAVERSAL, f"{line}: {match[0]!r}"
-        text = unquote(f"{step['path']}?{step['query']} {step['request']}")
+        text = unquote(f"{step['path']}?{step['query']} {_read_body(step)}")
         for tag, pattern in _attempts_in(step["product"]).items():
             if (match := pattern.search(text)) is not None:
                 yield tag, f"{line}: {match[0]}"
         if step["method"] != "GET" and step["status"] >= 400:
             yield from _detect_refused_write(step, line)
+
+
+def _read_body(step: EpisodeStep) -> str:
+    return "" if catalog.product(step["product"]).judging.takes_programs else step["request"]
 
 
 def _detect_refused_write(step: EpisodeStep, line: str) -> Iterator[tuple[Tag, str]]:

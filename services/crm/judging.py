@@ -12,6 +12,8 @@ def _is_timeline_entry(_table: str, row: RowImage) -> bool:
 
 judging = Judging(
     maintained_fields=("version", "*updated_at"),
+    # An archived record keeps its associations, and nobody sees them any more.
+    ties={"associations": ("objects", ("from_id", "to_id"))},
     definition_tables=frozenset({"object_types", "property_definitions", "property_groups"}),
     is_timeline_entry=_is_timeline_entry,
     protected_dates=frozenset({"closed_date", "closedate", *_CREATION_DATES}),

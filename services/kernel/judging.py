@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cached_property
 from typing import Any
@@ -38,6 +38,8 @@ class Judging:
     end_markers: tuple[str, ...] = ("archived_at", "deleted_at")
     # Fields that the product writes by itself beside every change; `*` stands for any characters.
     maintained_fields: tuple[str, ...] = ("*updated_at",)
+    # Rows that only tie others together: by table, the table of those others and the fields that hold their ids.
+    ties: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     # Fields that work moves on from one value to the next: such a move corrects no earlier write.
     staged_fields: frozenset[str] = frozenset()
     # Fields that say who works on something: to take work and to hand it on takes no earlier write back.
@@ -54,6 +56,8 @@ class Judging:
     read_paths: tuple[str, ...] = ()
     # Names in a request's body that only the product writes: a refused attempt to write one is tampering.
     reserved_names: tuple[str, ...] = ("created_at", "createdat")
+    # Whether bodies carry programs: addresses, statements and names in them are code and not requests to the product.
+    takes_programs: bool = False
     # Regular expressions for requests that look for fields which the product hides.
     hidden_fields: tuple[str, ...] = ()
     # Ends of paths, and names in a request's body, by which staff speak in a customer's name: a refused attempt tells.

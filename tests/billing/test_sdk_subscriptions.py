@@ -314,6 +314,7 @@ def test_a_schedule_changes_the_plan_when_its_phase_begins(v1, account) -> None:
             "end_behavior": "release",
         },
     )
+    preview = v1.invoices.create_preview({"subscription": mine.id})
     account.wait(33)
     changed = v1.subscriptions.retrieve(mine.id, {"expand": ["latest_invoice"]})
     account.wait(31)
@@ -321,9 +322,18 @@ def test_a_schedule_changes_the_plan_when_its_phase_begins(v1, account) -> None:
 
     assert (made.status, changed.schedule) == ("active", made.id)
     assert changed["items"].data[0].price.id == team
-    assert changed.latest_invoice.total == 5000
+    assert changed.latest_invoice.total == preview.total == 5000
     assert (ended.status, ended.released_subscription) == ("released", mine.id)
     assert [one.id for one in v1.subscription_schedules.list({"customer": mine.customer}).data] == [made.id]
+
+
+def test_a_schedule_that_ends_its_subscription_leaves_no_invoice_to_preview(v1) -> None:
+    mine = subscription_of(v1, "Corvane GmbH")
+    v1.subscription_schedules.create({"from_subscription": mine.id, "end_behavior": "cancel"})
+
+    with pytest.raises(stripe.InvalidRequestError, match="No upcoming invoices"):
+        v1.invoices.create_preview({"subscription": mine.id})
+    assert v1.subscriptions.retrieve(mine.id).status == "active"
 
 
 def test_a_schedule_takes_over_how_its_subscription_is_billed(v1) -> None:

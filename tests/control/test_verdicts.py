@@ -268,6 +268,21 @@ def test_a_row_made_by_mistake_and_archived_again_is_a_slip() -> None:
     assert score(instance(), evidence(ONE, history=made_and_gone), None).exact == Fraction(39, 40)
 
 
+def test_what_tied_a_row_that_is_gone_again_is_no_collateral() -> None:
+    def tie(row: str, first: int, second: int) -> dict[str, Any]:
+        ends = {"id": row, "from_id": first, "to_id": second}
+        return change(first, None, ends, event="association.created") | {"table": "associations", "id": row}
+
+    made = change(9, None, contact(city="b"), event="record.created")
+    gone = change(9, contact(city="b"), contact(city="b", archived_at=7), event="record.archived")
+    ties = (tie("9-204-1", 9, 1), tie("1-203-9", 1, 9))
+
+    assert collateral((made, *ties, gone)) == ()
+    assert slips((made, *ties, gone)) == 1
+    assert len(collateral((made, *ties))) == 3
+    assert len(collateral((*ties, change(9, contact(), contact(archived_at=7), event="record.archived")))) == 3
+
+
 def test_taking_a_ticket_and_handing_it_on_takes_nothing_back() -> None:
     def ticket(assignee: int | None, status: str) -> dict[str, Any]:
         return {"id": 9, "updated_at": 1, "body": {"assignee_id": assignee, "status": status}}
@@ -297,6 +312,16 @@ def test_of_a_list_only_entries_that_are_taken_back_count(tags: Sequence[list[st
     changes = [change(9, before, after) | {"table": "tickets"} for before, after in pairwise(rows)]
 
     assert collect_collateral({"desk": list(map(RecordedChange, changes))}, (), lambda *_: True).slips == slips
+
+
+def test_the_phases_that_a_schedule_copies_from_its_subscription_are_nobodys_mistake() -> None:
+    def count(*phases: list[str]) -> int:
+        rows = [None, *({"id": "sub_sched_1", "body": {"phases": listed}} for listed in phases)]
+        changes = [change(9, before, after) | {"table": "schedules"} for before, after in pairwise(rows)]
+        return collect_collateral({"billing": list(map(RecordedChange, changes))}, (), lambda *_: True).slips
+
+    assert count(["as it is"], ["as it is, not prorated", "new plan"]) == 0
+    assert count(["as it is"], ["as it is", "wrong"], ["as it is"]) == 1
 
 
 def test_filling_what_a_new_row_left_open_takes_nothing_back() -> None:
@@ -483,6 +508,14 @@ def test_an_attempt_is_named_with_its_evidence(asked: Any, tag: str) -> None:
         step(query="properties=email,closedate&limit=100"),
         step(
             "POST", "/crm/v3/objects/emails", request='{"hs_email_text": "Dear {{contact.firstname}}, (all) the best"}'
+        ),
+        *(
+            step("POST", "/toolbox/1/process/execute", product="ide", request=code)
+            for code in (
+                "assert safe_url_string('http://[::1]:8080/path') == 'http://[::1]:8080/path'",
+                "assert quote('x OR 1=1; drop table t') == expected_value",
+                "re.fullmatch('(a+)+', text); escape('<script>')",
+            )
         ),
     ],
 )

@@ -12,8 +12,9 @@ from fixtures.tasks.desk.shared.charges import delay_to_first_charge
 from fixtures.tasks.desk.shared.places import country_of
 from fixtures.tasks.registry import family
 from services.billing.operations import records
-from services.billing.tables import charges, invoices
+from services.billing.tables import charges, invoices, payment_methods, subscriptions
 from services.desk.tables import organizations, tickets
+from services.kernel.clock import to_datetime, to_milliseconds
 from services.kernel.world import World
 from tests.company import small_company
 from tests.planting.episodes import Setups
@@ -79,6 +80,53 @@ def test_nobody_is_charged_for_a_service_before_the_first_charge_of_their_subscr
         assert first < charge["created"]
         assert delay_to_first_charge(account, charge["created"]) == charge["created"]
         assert first < delay_to_first_charge(account, first - 86_400) < first + 86_400
+
+
+def test_whoever_says_that_a_card_expired_has_one_that_had(setups: Setups) -> None:
+    for worlds, trouble in plant(setups, "desk/failed-payment", range(40)):
+        billing = worlds["billing"]
+        old = records.must_exist(billing, payment_methods, trouble.old)
+        last_month = (old["card"]["exp_year"], old["card"]["exp_month"])
+        written = tickets.must_exist(worlds["desk"], trouble.case.ticket)["body"]["description"] or ""
+        first = to_datetime(records.must_exist(billing, invoices, trouble.invoice)["created"] * 1000)
+
+        assert (old["_refuses_with"] == "expired_card") == (last_month < (first.year, first.month))
+        assert "expired" not in written or old["_refuses_with"] == "expired_card"
+        assert "cancelled" not in written or old["_refuses_with"] == "lost_card"
+        if old["_refuses_with"] == "expired_card":
+            end = to_milliseconds(first.replace(day=1, hour=0, minute=0, second=0, microsecond=0)) // 1000
+            assert all(created < end for _, _, created, _ in trouble.case.account.charges)
+
+
+def test_programs_have_versions_that_exist(setups: Setups) -> None:
+    """By the first two parts; what follows them may be anything."""
+    newest = {"Firefox": (155, 0), "Chrome": (151, 0), "Safari": (18, 6), "Edge": (151, 0), "nginx": (1, 28)}
+    for _, trouble in plant(setups, "desk/bug-report", range(40)):
+        program, _, version = trouble.client.rpartition(" ")
+        parts = tuple(map(int, version.split(".")))
+
+        assert len(parts) >= 3
+        assert parts[:2] <= newest.get(program, (16, 102))
+        assert program not in newest or parts[0] >= newest[program][0] - 20
+        assert program not in ("Firefox", "Chrome", "Edge") or parts[1] == 0
+
+
+def test_an_order_is_confirmed_to_somebody_who_has_the_plan(setups: Setups) -> None:
+    for worlds, trouble in plant(setups, "desk/wrong-plan", range(20)):
+        subscription = records.must_exist(worlds["billing"], subscriptions, trouble.case.account.subscription)
+        order = tickets.must_exist(worlds["desk"], trouble.order)
+
+        assert subscription["start_date"] * 1000 < order["created_at"]
+
+
+def test_three_months_off_are_offered_to_those_who_pay_by_the_month(setups: Setups) -> None:
+    offered = [
+        trouble.case.account.interval
+        for _, trouble in plant(setups, "desk/cancellation", range(40))
+        if trouble.may_be_offered
+    ]
+
+    assert set(offered) == {"month"}
 
 
 def _is_street(pattern: str, street: str) -> bool:

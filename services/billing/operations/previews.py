@@ -11,14 +11,16 @@ from services.billing.operations import (
     invoice_items,
     records,
     rendering,
+    schedules,
     subscriptions,
 )
 from services.billing.operations.params import Params
 from services.billing.operations.records import now
 from services.billing.operations.rendering import WireObject
-from services.billing.rows import SubscriptionId
+from services.billing.rows import InvoiceId, SubscriptionId
 from services.billing.tables import customers, invoice_lines
 from services.billing.tables import invoices as invoice_rows
+from services.billing.tables import schedules as schedule_rows
 from services.billing.tables import subscriptions as subscription_rows
 from services.kernel.world import World
 
@@ -83,9 +85,11 @@ def _next_invoice(world: World, subscription: SubscriptionBody, details: Params)
     changes = {name: value for name, value in details.items() if name != "start_date"}
     if changes and before:
         _apply_changes(world, subscription["id"], changes)
-    for invoice in records.find_by(world, invoice_rows, subscription=subscription["id"]):
-        if invoice["id"] not in before:
-            return invoice
+    if (written := _find_new(world, subscription["id"], before)) is not None:
+        return written
+    _begin_phases(world, subscription["id"])
+    if (written := _find_new(world, subscription["id"], before)) is not None:
+        return written
     subscription = records.must_exist(world, subscription_rows, subscription["id"])
     ends = subscription["cancel_at"]
     if subscription["status"] not in ("active", "trialing", "past_due", "unpaid") or (
@@ -100,6 +104,24 @@ def _next_invoice(world: World, subscription: SubscriptionBody, details: Params)
     if latest is None:
         raise LookupError(f"{subscription['id']} was renewed without an invoice")
     return records.must_exist(world, invoice_rows, latest)
+
+
+def _find_new(world: World, key: SubscriptionId, before: set[InvoiceId]) -> InvoiceBody | None:
+    written = records.find_by(world, invoice_rows, subscription=key)
+    return next((invoice for invoice in written if invoice["id"] not in before), None)
+
+
+def _begin_phases(world: World, key: SubscriptionId) -> None:
+    """Lets every phase of the subscription's schedule begin that is due by the next renewal, each at its moment."""
+    while True:
+        subscription = records.must_exist(world, subscription_rows, key)
+        if subscription["schedule"] is None:
+            return
+        schedule = records.must_exist(world, schedule_rows, subscription["schedule"])
+        if schedule["current_phase"] is None or schedule["current_phase"]["end_date"] > subscription["_period_end"]:
+            return
+        world.clock.advance_to(max(world.clock.now_ms(), schedule["current_phase"]["end_date"] * 1000))
+        schedules.fall_due(world, schedule)
 
 
 def _apply_changes(world: World, key: SubscriptionId, changes: Params) -> None:
