@@ -66,9 +66,9 @@ class Neighbour:
 
     def _ask(self) -> None:
         while not self._stopping.wait(_PAUSE):
-            began = time.perf_counter()
+            start = time.perf_counter()
             self._episode.step(dayshift.call("ide.repos.list", owner=ide_records.OWNER))
-            self.waits_ms.append((time.perf_counter() - began) * 1000)
+            self.waits_ms.append((time.perf_counter() - start) * 1000)
 
 
 def run_verdicts(settings: Settings, console: Console, world: str) -> bool:
@@ -81,13 +81,13 @@ def run_verdicts(settings: Settings, console: Console, world: str) -> bool:
     table = Table(title=f"Verdicts of {FAMILY}, world {world!r}")
     for heading in ("bug", "outcome", "seconds", "a neighbour's requests", "median ms", "longest ms", "bars"):
         table.add_column(heading, justify="left" if heading == "bug" else "right")
-    for one in rounds:
-        waits = sorted(one.waits_ms)
-        shown = (f"{one.seconds:.1f}", str(len(waits)), f"{waits[len(waits) // 2]:.1f}", f"{waits[-1]:.1f}")
-        table.add_row(one.bug, one.outcome, *shown, "ok" if one.is_good else "MISSED")
+    for result in rounds:
+        waits = sorted(result.waits_ms)
+        cells = (f"{result.seconds:.1f}", str(len(waits)), f"{waits[len(waits) // 2]:.1f}", f"{waits[-1]:.1f}")
+        table.add_row(result.bug, result.outcome, *cells, "ok" if result.is_good else "MISSED")
     console.print(table)
     console.print(f"bars: {MOST_SECONDS:g} s for a verdict, {MOST_WAIT_MS:g} ms for a neighbour")
-    return all(one.is_good for one in rounds)
+    return all(result.is_good for result in rounds)
 
 
 def _judge(address: Address, seed: int, world: str) -> Round:
@@ -96,13 +96,13 @@ def _judge(address: Address, seed: int, world: str) -> Round:
         Connection(address) as own,
         Connection(address) as other,
         dayshift.Episode.open(FAMILY, seed=seed, connection=own, world=world) as episode,
-        dayshift.Episode.open(NEIGHBOUR, seed=seed, connection=other, world=world) as beside,
+        dayshift.Episode.open(NEIGHBOUR, seed=seed, connection=other, world=world) as other_episode,
     ):
         for path, text in instance.reference.items():
             write = ide_records.write_file(f"{NAME}/{path}", text)
             episode.step(dayshift.call(write.operation, **write.arguments))
-        with Neighbour(beside) as neighbour:
-            began = time.perf_counter()
+        with Neighbour(other_episode) as neighbour:
+            start = time.perf_counter()
             verdict = episode.submit()
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - start
     return Round(instance.bug.id, verdict.outcome, seconds, tuple(neighbour.waits_ms))
