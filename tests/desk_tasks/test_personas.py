@@ -211,18 +211,6 @@ async def test_the_same_seed_says_the_same_words(desk_worlds: object, desk: Worl
     assert first.heard == again.heard
 
 
-async def test_nobody_who_waits_nudges_by_the_clock(desk: World) -> None:
-    waits = []
-    for seed in range(4):
-        at, since = Counter(desk, "irate", seed=seed), desk.clock.now_ms()
-        while not at.heard:
-            await at.passes(0.25)
-        waits.append((desk.clock.now_ms() - since) / 3_600_000)
-
-    assert len(set(waits)) > 1
-    assert all(12 <= hours <= 15.5 for hours in waits)
-
-
 async def test_a_pasted_article_or_a_quote_tells_nobody_anything(desk: World) -> None:
     at = Counter(desk, "demanding")
     at.is_fixed = True

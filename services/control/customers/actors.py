@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never
 
 from fixtures.customers.customer import Arrival, Colleague, Customer
-from fixtures.customers.persona import CustomerAction, Rule, personas
+from fixtures.customers.persona import CustomerAction, personas
 from fixtures.tasks.family import CheckQuestion
 from services.control.customers import reading
 from services.control.customers.behaviour import HOUR_MS, Memory, Turn, is_told, next_turn, view_thread
@@ -81,7 +81,6 @@ class CustomerActor:
         # Products keep whole seconds.
         self.memory = Memory(customer.thread, since_ms=start_ms // 1000 * 1000)
         self._conversation = conversation
-        self._seed = seed
         self._chance = Chance(seed, f"customer/{customer.user}/{customer.thread}")
         self._start_ms = start_ms
         self._turn: Turn | None = None
@@ -103,7 +102,7 @@ class CustomerActor:
         self._remember_ending()
         is_fixed = holds and self._is_answered(self._thread)
         view = view_thread(self.customer, self.memory, self._thread, is_fixed=is_fixed)
-        self._turn = next_turn(self.customer, self.persona, self.memory, view, self._lose_patience)
+        self._turn = next_turn(self.customer, self.persona, self.memory, view)
         return None if self._turn is None else self._turn.at_ms
 
     async def act(self, around: Surroundings) -> None:
@@ -128,11 +127,6 @@ class CustomerActor:
     def _is_answered(self, thread: Thread) -> bool:
         """A customer who wants nothing fixed wants to be told something: until then their problem is there."""
         return bool(self.customer.wants) or is_told(self.customer, self.memory, thread)
-
-    def _lose_patience(self, rule: Rule) -> int:
-        """Up to a quarter later than the rule says, the same at every look: nobody nudges by the clock."""
-        name = f"patience/{self.customer.user}/{self.memory.thread}/{rule.name}/{self.memory.times_applied[rule.name]}"
-        return Chance(self._seed, name).below(max(1, round(rule.after_hours * HOUR_MS / 4)))
 
     def _next_arrival(self) -> Arrival | None:
         return None if self.memory.thread else self.customer.arrives

@@ -1,7 +1,6 @@
 """Behaviour: how a customer understands a thread, and which rule of their persona applies when. Pure functions."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,8 +11,6 @@ from services.kernel.clock import to_datetime, to_milliseconds
 from services.kernel.conversation import Rating, Thread
 
 HOUR_MS = 3_600_000
-# How many milliseconds later than their rule says somebody loses patience who waits for news.
-LosePatience = Callable[[Rule], int]
 _ENDINGS: frozenset[Feature] = frozenset({"solved", "closed"})
 _SATURDAY = 5
 
@@ -108,12 +105,10 @@ def is_told(customer: Customer, memory: Memory, thread: Thread) -> bool:
     return all(any(reading.mentions(text, saying) for text in readable) for saying in customer.tells)
 
 
-def next_turn(
-    customer: Customer, persona: Persona, memory: Memory, view: ThreadView, lose_patience: LosePatience
-) -> Turn | None:
+def next_turn(customer: Customer, persona: Persona, memory: Memory, view: ThreadView) -> Turn | None:
     """The rule that applies first; of those due at the same time, the first of the persona's."""
     turns = [
-        Turn(_due_at(customer, persona, rule, view, lose_patience), rule, view.facts)
+        Turn(_due_at(customer, persona, rule, view), rule, view.facts)
         for rule in persona.rules
         if memory.times_applied[rule.name] < rule.at_most and _applies(rule, view)
     ]
@@ -124,11 +119,11 @@ def _applies(rule: Rule, view: ThreadView) -> bool:
     return view.features.issuperset(rule.given) and view.features.isdisjoint(rule.unless)
 
 
-def _due_at(customer: Customer, persona: Persona, rule: Rule, view: ThreadView, lose_patience: LosePatience) -> int:
+def _due_at(customer: Customer, persona: Persona, rule: Rule, view: ThreadView) -> int:
     if _ENDINGS.intersection(rule.given):
         since = view.ended_ms
     else:
-        since = view.quiet_ms + lose_patience(rule) if "waiting" in rule.given else view.asked_ms
+        since = view.quiet_ms if "waiting" in rule.given else view.asked_ms
     return next_look(persona, since + round(rule.after_hours * HOUR_MS), customer.utc_offset)
 
 
