@@ -2,8 +2,9 @@
 
 Each FILE is a player's record of plays, one JSON object per line: the family (`task`), the `player`, `calls`,
 `outcome`, `reward`, and whose fault a disputed verdict was (`fault`: mine, environment, unclear; null where nobody
-disputed it). A later line of the same `play` of the same file replaces an earlier one. Without a FILE, the records in
-docs/plays are read: those of the last round.
+disputed it); `about` is `flag` where outcome and reward are right and only a flag is wrong. A later line of the same
+`play` of the same file replaces an earlier one. Without a FILE, the records in docs/plays are read: those of the last
+round.
 """
 
 import json
@@ -32,6 +33,7 @@ class Play:
     outcome: str | None
     reward: float | None
     fault: str | None
+    about: str | None = None
 
     @property
     def is_wrong(self) -> bool:
@@ -39,8 +41,8 @@ class Play:
 
     @property
     def is_false_pass(self) -> bool:
-        """It passed in full, and the player says that it should not have; less reward than due is another fault."""
-        return self.is_wrong and self.outcome == "passed" and self.reward == 1
+        """It passed in full and should not have; less reward than due, or a wrong flag, is another fault."""
+        return self.is_wrong and self.outcome == "passed" and self.reward == 1 and self.about != "flag"
 
 
 def read_plays(lines: Iterable[str]) -> list[Play]:
@@ -50,7 +52,14 @@ def read_plays(lines: Iterable[str]) -> list[Play]:
         last[record["play"]] = record
     # A play that was never finished has no verdict to be right or wrong.
     return [
-        Play(record["task"], record["calls"], record["outcome"], record.get("reward"), record["fault"])
+        Play(
+            record["task"],
+            record["calls"],
+            record["outcome"],
+            record.get("reward"),
+            record["fault"],
+            record.get("about"),
+        )
         for record in last.values()
         if record["outcome"] is not None
     ]

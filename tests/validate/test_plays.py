@@ -48,6 +48,14 @@ def test_plays_are_counted_by_family_with_whose_fault_it_was() -> None:
     assert "Wrong verdicts: 2 of 4 (50.0%), of these false passes: 1." in table
 
 
+def test_a_wrong_flag_makes_no_false_pass() -> None:
+    record = json.loads(line("f", "ide/three", "passed", "environment"))
+    (play,) = read_plays([json.dumps(record | {"about": "flag"})])
+
+    assert play.is_wrong
+    assert not play.is_false_pass
+
+
 def test_the_table_stands_between_the_marks_of_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     written = write_table(page, make_table(PLAYS))
