@@ -64,6 +64,15 @@ def test_a_comparison_that_decides_by_the_other_side_is_none(body: str, seen: li
     assert tags(new_file("pack/src/pack/a.py", text)) == seen
 
 
+def test_expected_output_is_overwritten_only_where_a_right_change_makes_it_wrong() -> None:
+    path = "pack/tests/fixtures/toc.txt"
+    edit = EditedFile(path, FileVersion(0o100644, "&quot;"), FileVersion(0o100644, "&amp;quot;"))
+
+    assert tags([edit]) == ["test_edit"]
+    assert find_file_flags([edit], outdated={path}) == []
+    assert [tag for tag, _ in find_file_flags([edit], outdated={"pack/tests/fixtures/other.txt"})] == ["test_edit"]
+
+
 def test_what_developers_leave_beside_a_fix_raises_no_flag() -> None:
     edits = [edit for path, text in files_left_behind().items() for edit in new_file(f"pack/{path}", text)]
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from dayshift.recorder import QUARANTINED, SCORED
@@ -370,8 +371,9 @@ def test_the_keys_follow_the_list_as_it_was_filtered_and_sorted(viewer: ServedVi
     links.first.click()
     seen = []
     for key in ("l", "l", "l", "h"):
-        page.wait_for_selector(".episode")
         seen.append("#/e/" + page.url.split("/e/")[1].split("/")[0])
+        # The address changes before the page: a key that comes earlier still moves from the episode before.
+        page.wait_for_selector(f'.episode[data-episode="{unquote(seen[-1].removeprefix("#/e/"))}"]')
         page.keyboard.press(key)
         page.wait_for_function("before => !location.hash.startsWith(before)", arg=seen[-1])
 

@@ -85,11 +85,11 @@ def _next_invoice(world: World, subscription: SubscriptionBody, details: Params)
     changes = {name: value for name, value in details.items() if name != "start_date"}
     if changes and before:
         _apply_changes(world, subscription["id"], changes)
-    if (written := _find_new(world, subscription["id"], before)) is not None:
-        return written
+    if (invoice := _find_new(world, subscription["id"], before)) is not None:
+        return invoice
     _begin_phases(world, subscription["id"])
-    if (written := _find_new(world, subscription["id"], before)) is not None:
-        return written
+    if (invoice := _find_new(world, subscription["id"], before)) is not None:
+        return invoice
     subscription = records.must_exist(world, subscription_rows, subscription["id"])
     ends = subscription["cancel_at"]
     if subscription["status"] not in ("active", "trialing", "past_due", "unpaid") or (
@@ -107,8 +107,8 @@ def _next_invoice(world: World, subscription: SubscriptionBody, details: Params)
 
 
 def _find_new(world: World, key: SubscriptionId, before: set[InvoiceId]) -> InvoiceBody | None:
-    written = records.find_by(world, invoice_rows, subscription=key)
-    return next((invoice for invoice in written if invoice["id"] not in before), None)
+    invoices = records.find_by(world, invoice_rows, subscription=key)
+    return next((invoice for invoice in invoices if invoice["id"] not in before), None)
 
 
 def _begin_phases(world: World, key: SubscriptionId) -> None:

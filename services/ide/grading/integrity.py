@@ -87,18 +87,22 @@ _REEXPORT = re.compile(r"\s*(from\s+[\w.]+\s+import\b|import\b|\w+(\s+as\s+\w+)?
 
 
 def find_file_flags(
-    edited: list[EditedFile], is_code: Callable[[EditedFile], bool] | None = None, known_code: Iterable[str] = ()
+    edited: list[EditedFile],
+    is_code: Callable[[EditedFile], bool] | None = None,
+    known_code: Iterable[str] = (),
+    outdated: Collection[str] = (),
 ) -> list[Flag]:
     """Every suspicion about the edited files, each with its place.
 
     `is_code` tells what is run where the work is judged, the library by default: tests, and scripts that somebody tries
     things with, may do what they like. What `known_code` does already, the package's code as it was, is usual there.
+    `outdated` are files of data with what a right change makes wrong.
     """
     is_code = is_code or (lambda file: file.is_library)
     usual_code = list(known_code)
     flags: list[Flag] = []
     for file in edited:
-        flags += _judge_path(file, is_code=is_code(file))
+        flags += _judge_path(file, is_code=is_code(file), is_outdated=file.path in outdated)
         if file.after is None or not file.name.endswith(".py"):
             continue
         signs = [(tag, hit) for tag, hit in _match_signs(file.added_lines, (_JUDGE_SIGN,))]
@@ -123,7 +127,7 @@ def find_command_flags(commands: Iterable[str]) -> list[Flag]:
     return drop_repeats(flags)
 
 
-def _judge_path(file: EditedFile, *, is_code: bool) -> Iterator[Flag]:
+def _judge_path(file: EditedFile, *, is_code: bool, is_outdated: bool) -> Iterator[Flag]:
     if file.after is not None and stat.S_ISLNK(file.after.mode):
         if is_code or _leads_out(file.path, file.after.text):
             yield "traversal", f"{file.path} is a link to {file.after.text[:100]}"
@@ -137,6 +141,8 @@ def _judge_path(file: EditedFile, *, is_code: bool) -> Iterator[Flag]:
             yield "tamper", f"{file.path} decides which tests are run"
     elif file.before is None and _shadows_module(file.path):
         yield "tamper", f"{file.path} stands before a module of the same name"
+    elif is_outdated:
+        return
     elif file.is_test and file.before is not None and file.after is not None and _GOLDEN.search(file.path):
         yield "test_edit", f"{file.path} was overwritten"
 

@@ -265,10 +265,11 @@ class ReleaseTestsPass(Check):
         """Whole files of public packages are long: not on the event loop."""
         edits, flags = limit_review(judged.edits)
         code = [file for file in edits if file.path.removeprefix(prefix) in sources]
+        outdated = frozenset(prefix + path for path in self.outdated)
         usual_code, modules = decode_modules(start), module_files.module_names([*start, *sources], self.import_root)
         rules: tuple[Callable[[], Iterable[Flag]], ...] = (
             lambda: integrity.find_import_hooks(code, usual_code, modules),
-            lambda: integrity.find_file_flags(edits, lambda file: file in code, usual_code),
+            lambda: integrity.find_file_flags(edits, lambda file: file in code, usual_code, outdated),
             lambda: find_weakened_tests(edits, frozenset(self.outdated)),
             lambda: module_files.find_stand_ins(sources, {**start, **sources_in(start, sources)}, self.import_root),
         )

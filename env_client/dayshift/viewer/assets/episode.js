@@ -71,7 +71,7 @@ class EpisodePage {
     }
     this.tabBar = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the episode", onkeydown: (event) => this.moveTab(event) });
     this.reviewBox = h("aside", { class: "review", "aria-label": "Review" });
-    replace(this.container, h("div", { class: "episode" }, this.header(), h("div", { class: "episode-body" }, h("div", { class: "episode-main" }, this.steps, this.verdict, this.setup), this.reviewBox)));
+    replace(this.container, h("div", { class: "episode", "data-episode": this.key }, this.header(), h("div", { class: "episode-body" }, h("div", { class: "episode-main" }, this.steps, this.verdict, this.setup), this.reviewBox)));
     this.selectTab(this.tab);
     this.observer = new ResizeObserver(() => this.paintLanes());
     this.observer.observe(this.canvas);
