@@ -8,7 +8,9 @@ from dayshift.wire import Verdict
 
 from fixtures.tasks.family import Family, Oracle
 from fixtures.tasks.registry import family
+from fixtures.upstream.catalogue import load_catalogue
 from fixtures.upstream.diverged import backports, is_backport, is_pair, pairs
+from fixtures.upstream.outdated_tests import find_outdated_tests
 from fixtures.upstream.selection import of_split, split_of
 from services.validate.attempt import TrialContext, attempt
 from services.validate.in_process_stack import InProcessStack
@@ -42,6 +44,14 @@ def test_a_backport_conflicts_and_its_fix_has_no_line_of_the_tidying() -> None:
 
     assert len(small) >= 8
     assert all(is_backport(fix) for fix in small)
+
+
+@pytest.mark.usefixtures("archives")
+def test_expected_output_that_a_fix_makes_wrong_counts_as_outdated() -> None:
+    outdated = find_outdated_tests(load_catalogue().fixes["mistune-3.2.0-1"])
+
+    assert {"tests/fixtures/fenced_toc.txt", "tests/fixtures/rst_toc.txt"} <= set(outdated)
+    assert "tests/fixtures/table.txt" not in outdated, "the release leaves it as it was"
 
 
 @pytest.mark.parametrize(
